@@ -47,6 +47,22 @@ export interface Run<Time = string> {
   endedAt: Time | null;
 }
 
+/** Why a node does not run. */
+export interface NodeWaits {
+  /**
+   * `inputs`: parents and tables; `slot`: room in its pool and a worker; `retry`: its next attempt, at `dueAt`; `stop`: the run
+   * `childRunId`, which is to stop; `started`: that run, or other work that it started; `lost`: a worker, since its own is lost.
+   */
+  cause: "inputs" | "slot" | "retry" | "stop" | "started" | "lost";
+  /** How many have not ended. */
+  parents: number;
+  /** Those that have not arrived. */
+  tables: string[];
+  pool: string | null;
+  /** No process with this role is alive. */
+  unservedRole: "scheduler" | "worker" | null;
+}
+
 export interface RunNode<Time = string> {
   nodeId: string;
   type: string;
@@ -62,6 +78,8 @@ export interface RunNode<Time = string> {
   dueAt: Time | null;
   /** What it waits for, as text: `2 parents to end`. */
   waitingFor: string | null;
+  /** The same in parts. */
+  waits: NodeWaits | null;
   /** From 0 to 1. */
   progress: number | null;
   progressNote: string | null;

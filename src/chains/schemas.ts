@@ -267,6 +267,19 @@ export const NodesQuery = Body({
   ),
 });
 
+const NodeWaitsReply = Type.Object(
+  {
+    cause: Type.Enum(["inputs", "slot", "retry", "stop", "started", "lost"] as const, {
+      description:
+        "`inputs`: parents and tables. `slot`: room in the pool and a worker. `retry`: the next attempt, at `dueAt`. `stop`: the run `childRunId`, which an earlier attempt started, is to stop. `started`: that run, or other work that the node started. `lost`: another worker, since its own is lost.",
+    }),
+    parents: Type.Integer({ description: "How many have not ended." }),
+    tables: Type.Array(Type.String(), { description: "Those that have not arrived." }),
+    pool: Nullable(Type.String()),
+    unservedRole: Nullable(Type.Enum(["scheduler", "worker"] as const, { description: "No process has this role." })),
+  },
+  { description: "`waitingFor` in parts." },
+);
 export const NodeReply = Type.Object({
   nodeId: Type.String(),
   type: Type.String(),
@@ -287,6 +300,7 @@ export const NodeReply = Type.Object({
   endedAt: Nullable(ReplyTime),
   dueAt: Nullable(ReplyTime),
   waitingFor: Nullable(Type.String({ description: "Why it does not run yet, as a sentence." })),
+  waits: Nullable(NodeWaitsReply),
   progress: Nullable(Type.Number()),
   progressNote: Nullable(Type.String()),
   worker: Nullable(Type.String()),

@@ -188,7 +188,7 @@ describe("a subscription", () => {
   test("has its changes in the audit log, without secrets", async () => {
     await database.query("truncate kernel.audit_log");
     const { id } = await subscribe({ secret: "Query,token,hunter2" });
-    await patch(id, { secret: "Query,token,hunter3" });
+    await patch(id, { secret: "Query,token,hunter3", retryNum: 3 });
     await post(`${SUBSCRIPTIONS}/${id}:rotate`);
     await post(`${SUBSCRIPTIONS}/${id}:test`);
     await http.send(`${SUBSCRIPTIONS}/${id}`, { method: "DELETE" });
@@ -196,6 +196,9 @@ describe("a subscription", () => {
     expect(rows.map(({ action }) => action)).toEqual(
       ["create", "update", "rotate", "test", "delete"].map((what) => `subscription.${what}`),
     );
+    expect(rows[1]).toMatchObject({
+      details: { secretChanged: true, changes: [{ field: "retryNum", from: expect.any(Number), to: 3 }] },
+    });
     expect(JSON.stringify(rows)).not.toMatch(/hunter|whsec/);
   });
 

@@ -1,10 +1,12 @@
 /** The use cases of subscriptions. A secret is never shown again; a signing key is shown once, when it is made. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
+import { auditedChanges } from "../kernel/auth/audited-changes.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { InUse } from "../kernel/in-use.ts";
+import { differences } from "../kernel/json/differences.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
 import { unknownName } from "../kernel/unknown-name.ts";
 import { type WebhooksHints, webhooksError } from "./catalogue.ts";
@@ -193,8 +195,13 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         if (fields.status === "1" && (moved || input.status !== undefined)) {
           await enableEndpoint(tx, fields.callback_url, fields.team_name);
         }
-        const changed = { ...shown(fields), ...(input.secret === undefined ? {} : { secretChanged: true }) };
-        await audit(tx, actor, "subscription.update", String(id), changed);
+        const changes = auditedChanges(differences(shown(before), shown(fields)));
+        const details = {
+          ...shown(fields),
+          ...changes,
+          ...(input.secret === undefined ? {} : { secretChanged: true }),
+        };
+        await audit(tx, actor, "subscription.update", String(id), details);
         hints.changed(tx, "subscription", String(id));
         return { subscription: await get(tx, id), signingKey };
       });

@@ -20,7 +20,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await row("tracking.lostLimit").getByText("default").waitFor();
     await row("MILLRACE_ALLOW_SHELL").waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("");
-    await page.getByRole("button", { name: "Only what was set" }).click();
+    await page.getByRole("button", { name: "Non-default only" }).click();
     await row("tracking.lostLimit").waitFor({ state: "detached" });
     await row("MILLRACE_ALLOW_SHELL").click();
     await page.getByRole("complementary").getByText("Whether chain nodes of type `shell` may run commands").waitFor();
@@ -44,13 +44,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await millrace.api.post("/api/v1/lineage/tenants", { id: 7, code: "seven", name: "Seven", state: "READY" });
     await page.getByRole("row", { name: /ready 7 seven Seven/ }).waitFor();
     await millrace.api.post("/api/v1/keys", { name: "of seven", scopes: ["lineage:read"], tenantId: 7 });
+    await database.query("update kernel.api_key set used_at = now() - interval '125 minutes' where name = 'of seven'");
+    // Its hint makes the page read the keys again.
+    await millrace.api.post("/api/v1/keys", { name: "of another", scopes: ["admin"] });
     await page.getByRole("row", { name: /seven/ }).click();
     const drawer = page.getByRole("complementary");
     await drawer.getByText("of seven").waitFor();
     await drawer.getByText("Last 24 hours").waitFor();
     expect(new URL(page.url()).searchParams.get("row")).toMatch(/^"?7"?$/);
     await page.getByRole("link", { name: "Keys" }).click();
-    await page.getByRole("row", { name: /of seven .* 7 · seven/ }).waitFor();
+    await page.getByRole("row", { name: /of seven .* 7 · seven .* 2 h 5 m ago/ }).waitFor();
     // What is open in one tab is nothing that another one has.
     await page.getByRole("link", { name: "Tenants" }).click();
     await page.getByRole("row", { name: /seven/ }).click();
@@ -59,7 +62,6 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await log.waitFor();
     expect(new URL(page.url()).search).toBe("?tab=audit");
     // The server filters, so that what is found is all that there is.
-    await millrace.api.post("/api/v1/keys", { name: "of another", scopes: ["admin"] });
     await page.getByLabel("What").selectOption("key.create");
     await log
       .getByRole("row", { name: /session\.start/ })
@@ -67,14 +69,40 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .waitFor({ state: "detached" });
     expect(await log.getByRole("row", { name: /key\.create/ }).count()).toBe(2);
     expect(new URL(page.url()).searchParams.get("action")).toBe("key.create");
-    await page.getByRole("searchbox", { name: "Name of a key" }).fill("nobody");
+    await page.getByRole("searchbox", { name: "Key name" }).fill("nobody");
     await page.getByText("Nothing matches the filters.").waitFor();
-    await page.getByRole("button", { name: "Only what I did" }).click();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await log
+      .getByRole("row", { name: /session\.start/ })
+      .first()
+      .waitFor();
+    await page.getByLabel("What").selectOption("key.create");
+    await page.getByRole("button", { name: "My actions only" }).click();
     await log
       .getByRole("row", { name: /key\.create/ })
       .first()
       .waitFor();
     expect(new URL(page.url()).searchParams.get("who")).toBe("me");
+    // A row says what was changed, and from what.
+    await millrace.api.send("/api/v1/lineage/tenants/7", {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ name: "Seventh", rateLimitPerMinute: 60 }),
+    });
+    await page.getByLabel("What").selectOption("tenant.update");
+    await log.getByRole("row", { name: /tenant\.update/ }).click();
+    const change = drawer.getByRole("listitem").filter({ hasText: "name" });
+    expect(await change.innerText()).toMatch(/was Seven\s+becomes Seventh/);
+    await drawer.getByText("rateLimitPerMinute").waitFor();
+    await page.keyboard.press("Escape");
+    await drawer.waitFor({ state: "detached" });
+    // The way back does not open it again.
+    await page.goBack();
+    await log.waitFor();
+    expect(await drawer.count()).toBe(0);
+    await log.getByRole("link", { name: "7", exact: true }).click();
+    await page.getByRole("heading", { name: "Tenants" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("id")).toBe("7");
     forgive(opened, "400");
   });
 });

@@ -79,7 +79,7 @@ describe.runIf(hasBrowser)("the definition of a chain", () => {
     await page.getByRole("textbox", { name: /version 1, version 2$/ }).waitFor();
     // An older version is the beginning of the next one.
     await page.getByRole("grid", { name: "Versions" }).getByText("1", { exact: true }).click();
-    await page.getByRole("button", { name: "Edit from here" }).click();
+    await page.getByRole("button", { name: "Edit this version" }).click();
     await page.getByText("1 node added: extract").waitFor();
   });
 
@@ -88,7 +88,7 @@ describe.runIf(hasBrowser)("the definition of a chain", () => {
     const { page } = await browser.open(`/chains/${chainId}?tab=definition`);
     await page.locator('[data-id="load"]').waitFor();
     await write(page, "name: drafted\nnodes: [\n");
-    await page.getByText("The graph of the last text that could be read.").waitFor();
+    await page.getByText("Graph of the last valid text.").waitFor();
     await page.getByRole("button", { name: /^line 3/ }).waitFor();
     expect(await page.locator(".react-flow__node").count()).toBe(2);
     await page.reload();
@@ -165,7 +165,7 @@ describe.runIf(hasBrowser)("the definition of a chain", () => {
     ]);
     await page.getByRole("button", { name: "Remove" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-    await page.getByText("No schedule: runs are started by hand").waitFor();
+    await page.getByText("No schedules. Runs start manually").waitFor();
     forgive(opened, "400");
   });
 });

@@ -130,7 +130,7 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     const { page, clicks } = await browser.open(`/chains/runs/${today}`);
     await page.getByRole("link", { name: "Compare" }).click();
     await page.getByText("5 m 2 s slower than 20250101: 5 m 33 s instead of 31 s.").waitFor();
-    await page.getByText("Most of it is load (+5 m). Its own work took 5 m 20 s instead of 20 s.").waitFor();
+    await page.getByText("Main cause: load (+5 m). Its own work took 5 m 20 s instead of 20 s.").waitFor();
     expect(await clicks()).toBe(1);
     const rows = page.getByRole("grid").getByRole("row");
     expect(await rows.nth(1).innerText()).toContain("load");
@@ -218,14 +218,46 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     await page.getByLabel("Find in the log").fill("row 5\\d00 ");
     await page.getByText("1 of 10").waitFor();
     await page.getByLabel("Find in the log").fill("row (");
-    await page.getByText("This is no regular expression.").waitFor();
+    await page.getByText("Invalid regular expression.").waitFor();
     await page.getByLabel("Find in the log").fill("");
 
     await page.getByLabel("Level").selectOption("error");
-    await log.getByRole("button", { name: "Mark line 4321" }).click();
+    await log.getByRole("button", { name: "Select line 4321" }).click();
     expect(page.url()).toContain("line=L4321");
     await page.reload();
     await log.getByText("row 4321 of the table").waitFor();
+    // The search and the level are part of the address, like the line.
+    expect(await page.getByLabel("Level").inputValue()).toBe("error");
+    expect(await log.locator("time").count()).toBe(1);
+    await page.getByLabel("Level").selectOption("all");
+    await page.getByLabel("Find in the log").fill("row 59\\d\\d ");
+    await page.getByRole("button", { name: "Regular expression" }).click();
+    await page.waitForURL((url) => url.searchParams.get("regex") === "true" && !url.searchParams.has("logLevel"));
+    await page.goto(page.url().replace("line=L4321", "line="));
+    await page.getByText("1 of 100").waitFor();
+    await log.getByText("row 5900 of the table").waitFor();
+
+    // A range of lines is marked and copied by keys alone.
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await log.focus();
+    await page.keyboard.press("Tab");
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    await page.keyboard.press("Home");
+    await expect.poll(focused).toBe("1");
+    await page.keyboard.press("End");
+    await expect.poll(focused).toBe("6000");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Shift+ArrowUp");
+    await page.keyboard.press("Shift+ArrowUp");
+    await page.keyboard.press("Shift+ArrowDown");
+    await page.keyboard.press("Shift+ArrowUp");
+    expect(await focused()).toBe("5997");
+    await page.waitForURL(/line=L5997-5999/);
+    await page.getByRole("button", { name: "Copy selected lines" }).focus();
+    await page.keyboard.press("Enter");
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    await expect.poll(copied).toBe([5997, 5998, 5999].map((row) => `row ${row} of the table`).join("\n"));
 
     const [download] = await Promise.all([
       page.waitForEvent("download"),

@@ -1,7 +1,7 @@
 /** The pages of chains: a failure found and retried, a stop, and histories and graphs of any size. */
 import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { holds, scripted, useChains } from "../chains.ts";
+import { fails, holds, scripted, useChains } from "../chains.ts";
 import { useDatabase } from "../database.ts";
 import { sendHint } from "../hints.ts";
 import { signal } from "../until.ts";
@@ -47,8 +47,8 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const preview = page.getByRole("region", { name: "Effect" });
     await preview.waitFor();
     expect(await preview.innerText()).toContain("1 node runs");
-    expect(await preview.innerText()).toContain("1 node waits again");
-    await page.locator('[data-id="publish"]').getByText("waits again").waitFor();
+    expect(await preview.innerText()).toContain("1 node is reset");
+    await page.locator('[data-id="publish"]').getByText("is reset").waitFor();
     fix();
     await preview.getByRole("button", { name: "Confirm" }).click();
     expect(await clicks()).toBe(2);
@@ -75,9 +75,19 @@ describe.runIf(hasBrowser)("chains in the console", () => {
   });
 
   test("a run that goes on is stopped in two clicks", async () => {
-    const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
+    const retry = { maxAttempts: 3, backoffMs: 60_000, jitter: 0 };
+    const runId = await chains.run([
+      scripted("work", holds),
+      scripted("flaky", fails, { retry }),
+      { id: "after", type: "noop", dependsOn: ["work"] },
+    ]);
     await chains.nodeReaches(runId, "work", "RUNNING");
+    await chains.nodeReaches(runId, "flaky", "RETRYING");
     const { page, clicks } = await browser.open(`/chains/runs/${runId}`);
+    await page
+      .locator('[data-id="flaky"]')
+      .getByText(/^retry 2\/3 in (1:00|0:[1-5]\d)$/)
+      .waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.locator('[data-id="after"]').getByText("stops").waitFor();
     await page.getByRole("button", { name: "Confirm" }).click();
@@ -86,7 +96,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await chains.reaches(runId, "STOPPED");
   });
 
-  test("a stopped run is resumed, and a node of it set to succeeded, each after a preview", async () => {
+  test("a stopped run is resumed, and a node of it marked as succeeded, each after a preview", async () => {
     const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
     await chains.nodeReaches(runId, "work", "RUNNING");
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
@@ -95,14 +105,14 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const preview = page.getByRole("region", { name: "Effect" });
     await page.getByRole("button", { name: "Resume" }).click();
     await preview.getByText("1 node runs").waitFor();
-    await page.locator('[data-id="after"]').getByText("waits again").waitFor();
+    await page.locator('[data-id="after"]').getByText("is reset").waitFor();
     expect(await chains.node(runId, "work")).toMatchObject({ status: "STOPPED" });
     await preview.getByRole("button", { name: "Confirm" }).click();
     await chains.nodeReaches(runId, "work", "RUNNING");
 
     await page.locator('[data-id="work"]').click();
-    await page.getByRole("complementary").getByRole("button", { name: "Set to succeeded" }).click();
-    await preview.getByText("1 node succeeds").waitFor();
+    await page.getByRole("complementary").getByRole("button", { name: "Mark as succeeded" }).click();
+    await preview.getByText("1 node is marked succeeded").waitFor();
     expect(await chains.node(runId, "work")).toMatchObject({ status: "RUNNING" });
     await preview.getByRole("button", { name: "Confirm" }).click();
     await page.getByRole("complementary").getByText("succeeded", { exact: true }).waitFor();
@@ -120,7 +130,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await chains.api.post(`/api/v1/runs/${runId}:retry`);
     await chains.reaches(runId, "FAILED");
     await page.getByRole("button", { name: "Confirm" }).click();
-    await page.getByText("has changed meanwhile").waitFor();
+    await page.getByText("The run changed in the meantime").waitFor();
     expect(await chains.node(runId, "load")).toMatchObject({ attempt: 2 });
     forgive(opened, "409");
   });
@@ -172,6 +182,42 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     expect(await page.locator(".react-flow__node").count()).toBeLessThanOrEqual(600);
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
 
+    await page.goto(`${chains.url}/chains/${chainId}?tab=graph&node=n5000`);
+    await page.locator('[data-id="n5000"]').waitFor();
+    // Its surroundings are drawn, as far as is chosen; a map shows where one is among many.
+    const drawn = () => page.locator(".react-flow__node").count();
+    const map = page.locator(".react-flow__minimap");
+    const near = await drawn();
+    expect(near).toBeLessThanOrEqual(50);
+    await page.getByText(`${near} of 10,000 nodes, around n5000`).waitFor();
+    expect(await map.count()).toBe(0);
+    await page.getByLabel("Depth").selectOption("8");
+    await map.waitFor();
+    expect(await drawn()).toBeGreaterThan(50);
+    expect(await drawn()).toBeLessThanOrEqual(600);
+    expect(new URL(page.url()).searchParams.get("depth")).toBe("8");
+    const far = await drawn();
+    await page.reload();
+    await expect.poll(drawn).toBe(far);
+
+    // Twins are one card until it is opened.
+    const twins = (parent: string) =>
+      Array.from({ length: 400 }, (_, at) => ({ id: `${parent}${at}`, type: "noop", dependsOn: [parent] }));
+    const roots = ["a", "b"].map((id) => ({ id, type: "noop" }));
+    const folded = await chains.define([...roots, ...twins("a"), ...twins("b")]);
+    await page.goto(`${chains.url}/chains/${folded}?tab=graph`);
+    const group = page.locator(".react-flow__node", { hasText: "400 nodes" });
+    await group.first().waitFor();
+    const few = await drawn();
+    await page.getByText(`802 nodes, drawn as ${few}: similar and finished nodes are grouped.`).waitFor();
+    const id = (await group.first().getAttribute("data-id")) ?? "";
+    await group.first().click();
+    await page.locator(`[data-id="${id.startsWith("b") ? "b" : "a"}399"]`).waitFor({ state: "attached" });
+    expect(await drawn()).toBeGreaterThanOrEqual(400);
+    await page.getByRole("button", { name: "Collapse" }).click();
+    // The node that was looked at stays a card of its own.
+    await expect.poll(drawn).toBeLessThanOrEqual(few + 1);
+
     await page.goto(`${chains.url}/chains/${chainId}?tab=graph`);
     await page.locator('.react-flow__node[data-id="n0"]').waitFor();
     // The text is there before the editor, and scrolls by keys, too.
@@ -199,18 +245,20 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const gate = signal();
     const { node, fix } = fixable("load", []);
     const ends = await chains.run([scripted("work", async () => ({ artifact: await gate.promise }))], { name: "ends" });
-    const fails = await chains.run([node], { name: "fails" });
+    const failed = await chains.run([node], { name: "fails" });
     await chains.nodeReaches(ends, "work", "RUNNING");
-    await chains.reaches(fails, "FAILED");
+    await chains.reaches(failed, "FAILED");
     // Behind the newest ones, which are read for how many there are.
-    await database.query("update chains.job_run set created_at = '2019-01-01' where run_id = any($1)", [[ends, fails]]);
+    await database.query("update chains.job_run set created_at = '2019-01-01' where run_id = any($1)", [
+      [ends, failed],
+    ]);
     await addRuns(database.query, await chains.define([{ id: "a", type: "noop" }]), 150);
     const { page } = await browser.open("/chains/runs?status=FAILED");
     const row = (name: string) => page.getByRole("grid").getByRole("row", { name });
     await row("fails").getByText("failed", { exact: true }).waitFor();
-    await inView(page, fails);
+    await inView(page, failed);
     fix();
-    await chains.api.post(`/api/v1/runs/${fails}:retry`);
+    await chains.api.post(`/api/v1/runs/${failed}:retry`);
     await row("fails").getByText("succeeded").waitFor();
 
     await page.getByRole("combobox", { name: "State" }).selectOption("");
@@ -236,7 +284,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const loaded = await page.getByRole("grid").evaluate(loadedRows);
     await page.getByRole("link", { name: "Overview" }).click();
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    await database.query("update chains.job_run set reason = 'told without a hint' where run_id = $1", [fails]);
+    await database.query("update chains.job_run set reason = 'told without a hint' where run_id = $1", [failed]);
     await page.goBack();
     // At first there are the newest only.
     await expect.poll(() => page.getByRole("grid").evaluate(loadedRows)).toBe(loaded);
@@ -262,8 +310,14 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.getByRole("combobox", { name: "State" }).selectOption("FAILED");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await list.getByText("run-100000", { exact: true }).waitFor();
+    await chains.api.post(`/api/v1/chains/${chainId}/schedules`, { name: "nightly", cron: "0 3 * * *" });
     await page.goto(`${chains.url}/chains`);
-    await page.getByRole("link", { name: "often", exact: true }).waitFor();
+    const often = page.getByRole("row").filter({ has: page.getByRole("link", { name: "often", exact: true }) });
+    await often.waitFor();
+    // Its last 20 runs, when the next one starts, and how long they take.
+    expect(await often.getByLabel(/^succeeded, run-/).count()).toBe(20);
+    expect(await often.innerText()).toMatch(/in \d+ [hms]/);
+    expect(await often.innerText()).toContain("1 d / 1 d");
     // A list of chains has pages, too.
     await database.query(
       `insert into chains.job_chain_definition (chain_id, name, dag_json)

@@ -40,6 +40,7 @@ function nodeOf({ nodeId, dependsOn, runWhen, status, attempts, setAt }: Life): 
     endedAt: endMs === null ? null : at(endMs).toISOString(),
     dueAt: null,
     waitingFor: null,
+    waits: null,
     progress: null,
     progressNote: null,
     worker: null,

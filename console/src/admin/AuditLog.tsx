@@ -4,15 +4,18 @@ import { useMemo } from "react";
 import { withQuery } from "../api/client.ts";
 import { serverClock } from "../api/clock.ts";
 import { onEndOf, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { GoTo } from "../parts/controls/GoTo.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
+import { type Change, ChangeList } from "../parts/page/ChangeList.tsx";
 import { CodeText } from "../parts/page/CodeText.tsx";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
 import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import styles from "./admin.module.css";
@@ -27,13 +30,15 @@ const PACE = { atLeastEveryMs: 5_000 };
 const DAY_MS = 86_400_000;
 const DAYS = { day: 1, week: 7, month: 31 } as const;
 
+const NO_FILTERS = { who: undefined, action: undefined, what: undefined, since: undefined };
+
 export function AuditLog() {
   const text = useWords(admin);
   const shared = useWords(common);
   const navigate = useNavigate({ from: "/admin" });
-  const { row, ...search } = useSearch({ from: "/admin" });
-  const { who, action, what, since } = search;
-  // Once: a time that moved with the clock would be another list every second.
+  const search = useSearch({ from: "/admin" });
+  const { who, action, what, since, row } = search;
+  // Computed once: a moving start time would be a new list every second.
   const from = useMemo(
     () => (since === undefined ? undefined : new Date(serverClock.now() - DAYS[since] * DAY_MS).toISOString()),
     [since],
@@ -44,9 +49,9 @@ export function AuditLog() {
     [],
     PACE,
   );
-  const open = (id: string | undefined) => void navigate({ search: (before) => ({ ...before, row: id }) });
   const set = (change: Partial<AdminSearch>) =>
-    void navigate({ search: (before) => ({ ...before, ...change, row: undefined }), replace: true });
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: isInPlace(search, change, "row") });
+  const filter = (change: Partial<AdminSearch>) => set({ ...change, row: undefined });
   const columns: readonly Column<AuditItem>[] = [
     { name: "at", title: shared.time, width: "146px", cell: ({ at }) => <Time at={at} /> },
     {
@@ -77,13 +82,13 @@ export function AuditLog() {
   const isFiltered = [who, action, what, since].some((one) => one !== undefined);
   return (
     <>
-      <AuditFilters search={search} actions={list.data?.[0]?.actions ?? []} set={set} />
+      <AuditFilters search={search} actions={list.data?.[0]?.actions ?? []} set={filter} />
       <Loaded result={list}>
         {(pages) => {
           const rows = pages.flatMap(({ items }) => items);
           const opened = rows.find(({ id }) => id === row);
           return (
-            <Split drawer={opened && <AuditDrawer item={opened} onClose={() => open(undefined)} />}>
+            <Split drawer={opened && <AuditDrawer item={opened} onClose={() => set({ row: undefined })} />}>
               <Panel>
                 <DataList
                   label={text.audit}
@@ -91,9 +96,9 @@ export function AuditLog() {
                   keyOf={({ id }) => id}
                   live={list.live}
                   selected={row}
-                  onOpen={({ id }) => open(id)}
+                  onOpen={({ id }) => set({ row: id })}
                   onEnd={onEndOf(list)}
-                  empty={isFiltered ? shared.noMatch : shared.nothingHere}
+                  {...(isFiltered && { onClear: () => filter(NO_FILTERS) })}
                   columns={columns}
                 />
               </Panel>
@@ -161,6 +166,8 @@ function Target({ item }: { item: AuditItem }) {
 
 function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
   const text = useWords(admin);
+  const { number } = useFormats();
+  const { changes, moreChanges, ...details } = item.details as { changes?: readonly Change[]; moreChanges?: number };
   const shared = useWords(common);
   return (
     <Drawer title={`${item.action} ${item.target}`} onClose={onClose}>
@@ -174,7 +181,14 @@ function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
           [text.request, <code key="request">{item.requestId}</code>],
         ]}
       />
-      <CodeText>{JSON.stringify(item.details, null, 2)}</CodeText>
+      {changes && (
+        <section className={styles.changes}>
+          <h3>{text.changes}</h3>
+          {changes.length === 0 ? <p className={styles.soft}>{text.noChanges}</p> : <ChangeList changes={changes} />}
+          {moreChanges !== undefined && <p className={styles.soft}>{text.moreChanges(number(moreChanges))}</p>}
+        </section>
+      )}
+      <CodeText>{JSON.stringify(details, null, 2)}</CodeText>
     </Drawer>
   );
 }

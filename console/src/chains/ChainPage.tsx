@@ -11,10 +11,10 @@ import { Graph } from "../parts/graph/Graph.tsx";
 import { Failure, Loaded, Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { type Chain, paths } from "./api.ts";
+import { ChainLinks } from "./ChainLinks.tsx";
 import styles from "./chains.module.css";
 import { definitionWords } from "./editor/words.ts";
 import { RunGrid } from "./grid/RunGrid.tsx";
-import { RoomLinks } from "./RoomLinks.tsx";
 import { RunFilters } from "./RunFilters.tsx";
 import { RunList } from "./RunList.tsx";
 import { type ChainSearch, chainRoute } from "./routes.ts";
@@ -33,7 +33,8 @@ export function ChainPage() {
   const definition = useWords(definitionWords);
   const { chainId } = chainRoute.useParams();
   const more = useWords(runWords);
-  const { tab = "runs", start, until, status, opTime, trigger, person, q, waitsFor } = chainRoute.useSearch();
+  const { tab = "runs", start, until, node, depth, ...search } = chainRoute.useSearch();
+  const { status, opTime, trigger, person, q, waitsFor } = search;
   const filters = { status, opTime, trigger, person, q, waitsFor };
   const navigate = chainRoute.useNavigate();
   const result = useLive<Chain>(paths.chain(chainId), [{ kind: "chain", id: chainId }]);
@@ -58,7 +59,7 @@ export function ChainPage() {
             {!chain.enabled && ` · ${text.disabled}`}
           </span>
         ) : (
-          result.error && <RoomLinks />
+          result.error && <ChainLinks />
         )
       }
       actions={chain && <ChainActions chain={chain} onStart={() => go({ start: true })} />}
@@ -101,7 +102,9 @@ export function ChainPage() {
               <Loaded result={{ ...result, data: chain }}>
                 {(data) => (
                   <Suspense>
-                    {tab === "graph" && <ChainGraph chain={data} />}
+                    {tab === "graph" && (
+                      <ChainGraph chain={data} selected={node} depth={depth} onChange={(change) => go(change, true)} />
+                    )}
                     {tab === "definition" && <ChainEditor key={chainId} chain={data} />}
                     {tab === "versions" && <VersionsView chain={data} />}
                   </Suspense>
@@ -143,7 +146,14 @@ function ChainActions({ chain: { chainId, name, enabled }, onStart }: { chain: C
   );
 }
 
-function ChainGraph({ chain }: { chain: Chain }) {
+interface ChainGraphProps {
+  chain: Chain;
+  selected: string | undefined;
+  depth: string | undefined;
+  onChange(change: Pick<ChainSearch, "node" | "depth">): void;
+}
+
+function ChainGraph({ chain, selected, depth, onChange }: ChainGraphProps) {
   const text = useWords(chainWords);
   const nodes = useMemo(
     () => chain.dag.nodes.map(({ id, type }) => ({ id, title: id, subtitle: type, icon: iconOf(type) })),
@@ -155,7 +165,15 @@ function ChainGraph({ chain }: { chain: Chain }) {
   );
   return (
     <div className={styles.view}>
-      <Graph label={text.graphOf(chain.name)} nodes={nodes} edges={edges} />
+      <Graph
+        label={text.graphOf(chain.name)}
+        nodes={nodes}
+        edges={edges}
+        selected={selected}
+        onOpen={(node) => onChange({ node })}
+        depth={depth}
+        onDepth={(next) => onChange({ depth: next })}
+      />
     </div>
   );
 }

@@ -14,9 +14,9 @@ import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type ChainSummary, paths, type SummaryRun } from "./api.ts";
+import { ChainLinks } from "./ChainLinks.tsx";
 import styles from "./chains.module.css";
 import { definitionWords } from "./editor/words.ts";
-import { RoomLinks } from "./RoomLinks.tsx";
 import { chainsRoute } from "./routes.ts";
 import { RUN_STATES, tookMs } from "./states.ts";
 import { chainWords } from "./words.ts";
@@ -40,7 +40,7 @@ export function ChainsPage() {
   return (
     <Page
       title={text.chains}
-      aside={<RoomLinks />}
+      aside={<ChainLinks />}
       actions={
         <Button icon="plus" why={missing} onPress={() => void navigate({ to: "/chains/new" })}>
           {newChain}

@@ -1,7 +1,7 @@
 /**
- * Runs, newest first, of any number. The pages that were loaded say which runs are in the list; what these are now is read for those
- * in view, together, and the newest runs are read for how many there are. So a change costs two requests however far the person has
- * scrolled. New runs wait until they are asked for, and a run that matches the filter no longer stays until then.
+ * A list of runs of any length, newest first. The loaded pages decide which runs are listed. The current state is fetched only for
+ * the rows in view, in one request, and the newest runs are fetched to count new ones. So a change costs two requests, however far
+ * the user has scrolled. New runs wait behind a button; a run that no longer matches the filter stays until that button is pressed.
  */
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -25,7 +25,7 @@ import { chainWords } from "./words.ts";
 
 const PAGE_RUNS = 500;
 const HEAD_RUNS = 100;
-/** A busy server hints at runs four times a second. */
+/** A busy server sends hints about runs four times a second. */
 const ROWS_PACE_MS = 500;
 const HEAD_PACE_MS = 1_000;
 
@@ -56,7 +56,7 @@ export function RunList({ search: { person, ...filters }, chainId, onClear }: Ru
     select: ({ pages }) => pages.flatMap(({ items }) => items),
     placeholderData: keepOfSameSubject(pathOf({ size: PAGE_RUNS })),
     staleTime: "static",
-    // Whoever comes back to the list gets the present one.
+    // Returning to the list loads it anew.
     gcTime: 0,
   });
   const newest = useRunsNow(inView);
@@ -77,7 +77,7 @@ export function RunList({ search: { person, ...filters }, chainId, onClear }: Ru
             {...(head.data && { total: Math.max(head.data.total, rows.length) })}
             columns={columnsOf(text, shared, chainId !== undefined)}
             keyOf={({ runId }) => runId}
-            // As long as no page was loaded that has runs, the newest ones come and go.
+            // Until a page with runs is loaded, the list follows the newest runs live.
             live={known.size === 0 ? head.live : undefined}
             onOpen={({ runId }) => void navigate({ to: "/chains/runs/$runId", params: { runId } })}
             onEnd={onEndOf(list)}
@@ -134,7 +134,7 @@ function useRows(loaded: readonly Run[], head: readonly Run[], inView: readonly 
   return rows;
 }
 
-/** `one`, unless it was read before the last change of the run that `other` has. */
+/** `one`, unless `other` has a newer version of the run. */
 function newer(one: Run, other: Run | undefined): Run {
   return other && other.updatedAt > one.updatedAt ? other : one;
 }
@@ -202,7 +202,7 @@ function columnsOf(
       wideOnly: true,
       cell: ({ startedAt }) => startedAt && <Time at={startedAt} />,
     },
-    { name: "took", title: shared.duration, width: "70px", align: "end", cell: (run) => <Took of={run} /> },
+    { name: "took", title: shared.duration, width: "70px", align: "end", cell: (run) => <Elapsed of={run} /> },
   ];
 }
 
@@ -224,7 +224,7 @@ export function Trigger({ run: { trigger, triggeredBy } }: { run: Run }) {
 }
 
 /** It counts on while something runs. */
-export function Took({ of }: { of: { startedAt: string | null; endedAt: string | null } }) {
+export function Elapsed({ of }: { of: { startedAt: string | null; endedAt: string | null } }) {
   if (of.startedAt === null) return null;
   return of.endedAt === null ? <TookSoFar startedAt={of.startedAt} /> : durationText(tookMs(of, 0) ?? 0);
 }

@@ -2,7 +2,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
-import { RoomLinks } from "./RoomLinks.tsx";
+import { ChainLinks } from "./ChainLinks.tsx";
 import { RunFilters } from "./RunFilters.tsx";
 import { RunList } from "./RunList.tsx";
 import { type RunsSearch, runsRoute } from "./routes.ts";
@@ -15,7 +15,7 @@ export function RunsPage() {
   const set = (change: RunsSearch) =>
     void navigate({ to: "/chains/runs", search: (before) => ({ ...before, ...change }), replace: true });
   return (
-    <Page title={text.runs} aside={<RoomLinks />}>
+    <Page title={text.runs} aside={<ChainLinks />}>
       <RunFilters search={search} onChange={set} />
       <RunList search={search} onClear={() => void navigate({ to: "/chains/runs", replace: true })} />
     </Page>

@@ -4,7 +4,7 @@ import type { Finder, Found } from "../app/found.ts";
 import { common } from "../words/common.ts";
 import { language } from "../words/words.ts";
 import { type Chain, paths, type Run } from "./api.ts";
-import { runsAsked } from "./runs-asked.ts";
+import { parseRunQuery } from "./run-query.ts";
 import { RUN_STATES } from "./states.ts";
 
 const FOUND_MAX = 10;
@@ -30,7 +30,7 @@ async function runsBy(query: Record<string, string>, signal: AbortSignal): Promi
 }
 
 async function findRuns(query: string, signal: AbortSignal): Promise<Found[]> {
-  const lists = runsAsked(query).map(async ({ chain, ...asked }) => {
+  const lists = parseRunQuery(query).map(async ({ chain, ...asked }) => {
     if (chain === undefined) return runsBy(asked, signal);
     const chains = await chainsNamed(chain, CHAINS_MAX, signal);
     return (await Promise.all(chains.map(({ chainId }) => runsBy({ ...asked, chainId }, signal)))).flat();

@@ -1,7 +1,7 @@
-/** What a run and an attempt are called where there is little room. */
+/** Short names of runs and attempts. */
 import type { Run, RunNode } from "./api.ts";
 
-/** The end of the id: ids begin with the time, so runs of one minute begin alike. */
+/** The last characters of the id: ids start with the time, so runs of the same minute share a prefix. */
 export function shortRunId(runId: string): string {
   return runId.slice(-8);
 }
@@ -10,7 +10,7 @@ export function runNameOf({ opTime, runId }: Pick<Run, "opTime" | "runId">): str
   return opTime ?? shortRunId(runId);
 }
 
-/** `2/3`. A retry by hand begins a fresh budget while the numbers go on, so above the budget only the number is true. */
+/** `2/3`. A manual retry resets the attempt budget but not the numbering, so above the budget only the number is shown. */
 export function attemptText({ attempt, maxAttempts }: Pick<RunNode, "attempt" | "maxAttempts">): string {
   return attempt > maxAttempts ? String(attempt) : `${attempt}/${maxAttempts}`;
 }

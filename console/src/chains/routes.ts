@@ -1,7 +1,7 @@
 /** The pages of chains. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../app/root-route.ts";
-import { count, type Search, text, texts } from "../app/search-values.ts";
+import { count, oneOf, type Search, text, texts } from "../app/search-values.ts";
 
 export const chainsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -30,11 +30,17 @@ export const runsRoute = createRoute({
 export interface RunSearch {
   tab?: string | undefined;
   node?: string | undefined;
+  /** How many steps around the node are drawn of a graph that is too large. */
+  depth?: string | undefined;
   panel?: "closed" | undefined;
   /** Of the node's log; the last one if it is not given. */
   attempt?: number | undefined;
   /** Of the log: `L120`, or `L120-140`. */
   line?: string | undefined;
+  /** The search and the level of the log. */
+  find?: string | undefined;
+  regex?: true | undefined;
+  logLevel?: "warn" | "error" | undefined;
   /** The run to compare with; the last successful one if it is not given. */
   with?: string | undefined;
   /** The newest run in the grid. */
@@ -47,9 +53,13 @@ export const runRoute = createRoute({
   validateSearch: (search: Search): RunSearch => ({
     tab: text(search["tab"]),
     node: text(search["node"]),
+    depth: text(search["depth"]),
     panel: search["panel"] === "closed" ? "closed" : undefined,
     attempt: count(search["attempt"]),
     line: text(search["line"]),
+    find: text(search["find"]),
+    regex: search["regex"] === true ? true : undefined,
+    logLevel: oneOf(["warn", "error"], search["logLevel"]),
     with: text(search["with"]),
     until: text(search["until"]),
   }),
@@ -63,6 +73,9 @@ export interface ChainSearch extends RunsSearch {
   version?: number | undefined;
   against?: number | undefined;
   view?: string | undefined;
+  /** The node of the graph that is selected, and how many steps around it are drawn of a graph that is too large. */
+  node?: string | undefined;
+  depth?: string | undefined;
   /** The form that starts a run is open. */
   start?: true | undefined;
   /** The newest run in the grid. */
@@ -77,6 +90,8 @@ export const chainRoute = createRoute({
     version: count(search["version"]),
     against: count(search["against"]),
     view: text(search["view"]),
+    node: text(search["node"]),
+    depth: text(search["depth"]),
     start: search["start"] === true ? true : undefined,
     until: text(search["until"]),
   }),

@@ -39,6 +39,7 @@ export function TenantList({ search, onSearch, keysOf }: TenantListProps) {
   const shared = useWords(common);
   const { number } = useFormats();
   const { q, state, id } = search;
+  const isFiltered = q !== undefined || state !== undefined;
   const set = (change: TenantSearch) => onSearch({ ...search, ...change });
   const result = useLiveList<TenantsReply>((page) => paths.tenants({ q, state, page, size: PAGE }), pageAfter, [
     { kind: "tenant" },
@@ -94,7 +95,7 @@ export function TenantList({ search, onSearch, keysOf }: TenantListProps) {
                   onOpen={(one) => set({ id: String(one.id) })}
                   onEnd={onEndOf(result)}
                   empty={text.noTenants}
-                  {...((q ?? state) !== undefined && { onClear: () => set({ q: undefined, state: undefined }) })}
+                  {...(isFiltered && { onClear: () => set({ q: undefined, state: undefined }) })}
                   columns={[
                     {
                       name: "state",

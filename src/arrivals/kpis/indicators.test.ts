@@ -83,12 +83,13 @@ describe("defining an indicator", () => {
 
   test("leaves a row in the audit log", async () => {
     await put("KA", { type: "EXTENDED" });
-    await put("KA", { type: "EXTENDED" });
+    await put("KA", { type: "EXTENDED", name: "orders" });
     await remove("KA");
-    const rows = await database.query<{ action: string }>(
-      "select action from kernel.audit_log where target = 'KA' order by id",
+    const rows = await database.query<{ action: string; details: Json }>(
+      "select action, details from kernel.audit_log where target = 'KA' order by id",
     );
     expect(rows.map(({ action }) => action)).toEqual(["indicator.create", "indicator.update", "indicator.delete"]);
+    expect(rows[1]?.details["changes"]).toEqual([{ field: "name", from: expect.any(String), to: "orders" }]);
   });
 
   test.each<[what: string, fields: Json, sentence: string]>([

@@ -1,10 +1,12 @@
 /** The use cases of indicators: define, show, delete. */
 
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
 import type { FindUser } from "../../kernel/in-use.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import { unknownName } from "../../kernel/unknown-name.ts";
 import { type ArrivalsHints, arrivalsError } from "../catalogue.ts";
 import * as store from "../store/kpis.ts";
@@ -73,7 +75,10 @@ export function createIndicators({ db, hints, userOf }: IndicatorsDeps): Indicat
           throw kernelError("VALIDATION_FAILED", { problem: "circle" }, { reason });
         }
         const isNew = await store.upsertKpi(tx, kpi);
-        await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
+        await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, {
+          type: kpi.type,
+          ...(present && auditedChanges(differences(auditedFields(present), auditedFields(kpi)))),
+        });
         hints.changed(tx, "kpi", kpiId);
         return { kpi: await findOrThrow(tx, kpiId), created: isNew };
       });
@@ -96,6 +101,10 @@ export function createIndicators({ db, hints, userOf }: IndicatorsDeps): Indicat
         return kpi;
       }),
   };
+}
+
+function auditedFields({ type, name, expression, depends_on }: store.KpiWrite): object {
+  return { type, name, expression, dependsOn: depends_on };
 }
 
 async function refuseUnknown(tx: Queryable, parts: readonly string[]): Promise<void> {

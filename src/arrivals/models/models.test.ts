@@ -137,7 +137,8 @@ describe("defining a model", () => {
 
   test("leaves a row in the audit log, each time", async () => {
     await kpis.publish("AUDITED");
-    await kpis.define("AUDITED", { name: "other" });
+    const changed = { name: "other", sql: "select 2 as KD1", dependencies: [{ table: "ORDERS", quietSeconds: 5 }] };
+    await kpis.define("AUDITED", changed);
     await kpis.post("/models/AUDITED:unpublish");
     await remove("AUDITED");
     const rows = await database.query<{ action: string; actor: string; details: Json }>(
@@ -150,7 +151,15 @@ describe("defining a model", () => {
       "model.unpublish",
       "model.delete",
     ]);
+    const { sql, name } = modelBody();
     expect(rows[2]).toMatchObject({ actor: "MILLRACE_ADMIN_KEY", details: { name: "other" } });
+    expect(rows[2]?.details["changes"]).toEqual([
+      { field: "name", from: name, to: "other" },
+      { field: "sql", from: sql, to: "select 2 as KD1" },
+      expect.objectContaining({ field: "dependencies.ORDERS", to: expect.objectContaining({ quietSeconds: 5 }) }),
+      expect.objectContaining({ field: "dependencies.T", from: expect.any(Object) }),
+    ]);
+    expect(rows[0]?.details).not.toHaveProperty("changes");
   });
 });
 

@@ -2,10 +2,12 @@
 
 import { ENGINE_DEFAULT, type Engines } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
 import type { FindUser } from "../../kernel/in-use.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
@@ -15,6 +17,7 @@ import type { RetryFields } from "../../kernel/work/retry-fields.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type ArrivalsHints, arrivalsError } from "../catalogue.ts";
 import { type Expect, problemOfExpect } from "../kpis/checks.ts";
+import { modelReply } from "../replies.ts";
 import type { Names } from "../runs/chain-port.ts";
 import { reconsider } from "../runs/consider.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
@@ -159,7 +162,7 @@ export function createModels({
       const dependencies = input.dependencies.map(dependencyRow);
       return transact(db, options, async (tx) => {
         await lockKpis(tx);
-        const present = await store.lockModel(tx, modelId);
+        const present = (await store.lockModel(tx, modelId)) && (await store.findModel(tx, modelId));
         await refuseComputed(tx, input.kpis);
         if (model.produces !== null) {
           const needs = dependencies.map(({ dependency_table_name: table, shift, optional }) => ({
@@ -179,11 +182,13 @@ export function createModels({
           // A table that it waited for may not be needed any more, or another one may be.
           await reconsider(tx, await waitingInstances(tx, modelId, JUDGED_AGAIN_MAX), "edit", wake);
         }
-        await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
+        const written = await findOrThrow(tx, modelId);
+        const changes = present && auditedChanges(differences(auditedFields(present), auditedFields(written)));
+        await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name, ...changes });
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
         hints.changed(tx, "model", modelId);
         hints.changed(tx, "kpi", input.kpis);
-        return { model: await findOrThrow(tx, modelId), created: isNew };
+        return { model: written, created: isNew };
       });
     },
 
@@ -234,6 +239,23 @@ export function createModels({
         return model;
       }),
   };
+}
+
+/** The definition as the API shows it; each dependency is a field of its own. */
+function auditedFields(row: store.ModelRow): object {
+  const {
+    modelId: _id,
+    version: _version,
+    state: _state,
+    createdAt: _created,
+    updatedAt: _updated,
+    ...fields
+  } = modelReply(row);
+  const dependencies = fields.dependencies.map(({ table, offset, ...one }) => [
+    offset === 0 ? table : `${table} (${offset})`,
+    { ...one, offset },
+  ]);
+  return { ...fields, dependencies: Object.fromEntries(dependencies) };
 }
 
 function dependencyRow(dependency: DependencyInput) {

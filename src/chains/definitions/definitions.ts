@@ -1,11 +1,13 @@
 /** Use cases of definitions: create, update, enable, disable, read. Every version is kept. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { FindUser, InUse } from "../../kernel/in-use.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
 import { type ChainsHints, chainsError } from "../catalogue.ts";
 import * as store from "../store/definitions.ts";
@@ -129,9 +131,12 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
           await ensurePools(tx, dag);
           const { version, maxActiveRuns, runTimeoutMs } = input;
           const limits = { maxActiveRuns, runTimeoutMs };
+          // If it is at this version, the update finds it unchanged.
+          const before = await store.findChain(tx, chainId);
           const row = await store.updateChain(tx, { ...commonFields(input, dag, actor), ...limits, chainId, version });
-          if (row) {
-            await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version });
+          if (row && before) {
+            const changes = auditedChanges(differences(auditedFields(before), auditedFields(row)));
+            await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version, ...changes });
             hints.changed(tx, "chain", chainId);
             return row;
           }
@@ -185,6 +190,12 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
       throw chainsError("CHAIN_VERSION_NOT_FOUND", { chainId, version });
     },
   };
+}
+
+/** Each node is a field of its own. */
+function auditedFields({ name, description, max_active_runs, run_timeout_ms, dag }: store.ChainRow): object {
+  const nodes = Object.fromEntries(dag.nodes.map(({ id, ...node }) => [id, node]));
+  return { name, description, maxActiveRuns: max_active_runs, runTimeoutMs: run_timeout_ms, nodes };
 }
 
 /** Finds the chain that names something in a node. One that names itself may be deleted. */

@@ -184,6 +184,13 @@ describe("updating a chain", () => {
     expect(body).toMatchObject({ description: null, maxActiveRuns: 3, runTimeoutMs: 5_000 });
     expect((await get(`/chains/${chainId}`)).body).toEqual(body);
     expect(await audited(chainId)).toMatchObject({ action: "chain.update", details: { name, version: 2 } });
+    const changes = [
+      { field: "name", from: expect.any(String), to: name },
+      { field: "description", from: "old", to: null },
+      { field: "nodes.only", to: { type: "noop" } },
+      ...NODES.map(({ id, ...node }) => ({ field: `nodes.${id}`, from: node })),
+    ];
+    expect(await audited(chainId)).toMatchObject({ details: { changes } });
     const limits = { maxActiveRuns: 4, runTimeoutMs: null };
     const { body: lifted } = await put(`/chains/${chainId}`, { name, dagJson: dag, version: 2, ...limits });
     expect(lifted).toMatchObject({ version: 3, ...limits });

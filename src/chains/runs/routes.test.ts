@@ -318,6 +318,7 @@ describe("the nodes of a run", () => {
       endedAt: null,
       dueAt: null,
       waitingFor: null,
+      waits: null,
       progress: null,
       progressNote: null,
       worker: null,
@@ -325,7 +326,8 @@ describe("the nodes of a run", () => {
       updatedAt: aTime,
     };
     const worker = expect.stringContaining(`:${process.pid}`);
-    const pending = { ...nothing, type: "noop", status: "PENDING", attempt: 0, maxAttempts: 1 };
+    const waits = { cause: "inputs", parents: 1, tables: [], pool: null, unservedRole: null };
+    const pending = { ...nothing, waits, type: "noop", status: "PENDING", attempt: 0, maxAttempts: 1 };
     const scriptedNode = { ...nothing, type: "scripted", dependsOn: [], attempt: 1, maxAttempts: 1, worker };
     expect(await chains.nodes(runId)).toEqual([
       { ...pending, nodeId: "z", dependsOn: ["later"], waitingFor: "1 parent to end" },
@@ -351,6 +353,7 @@ describe("the nodes of a run", () => {
         startedAt: null,
         dueAt: aTime,
         waitingFor: expect.stringMatching(/^its next attempt, due at \d{4}-/),
+        waits: { ...waits, cause: "retry", parents: 0 },
       },
     ]);
     await post(`/runs/${runId}:stop`);

@@ -146,4 +146,20 @@ describe("a node", () => {
   ])("waits for %s", (waitingFor, fields) => {
     expect(reply({ ...row, ...fields }).waitingFor).toBe(waitingFor);
   });
+
+  test("says in parts what it waits for", () => {
+    const waits = (fields: Partial<NodeRow>) => reply({ ...row, ...fields }).waits;
+    const nothing = { parents: 0, tables: [], pool: null, unservedRole: null };
+    const tables = ["DW_A", "DW_B"];
+    expect(waits({ state: "waiting", waiting: 3, missing_tables: tables })).toEqual({
+      ...nothing,
+      cause: "inputs",
+      parents: 1,
+      tables,
+    });
+    const inPool = { ...nothing, cause: "slot", pool: "heavy", unservedRole: "worker" };
+    expect(waits({ state: "ready", pool: "heavy", unserved: "worker" })).toEqual(inPool);
+    expect(waits({ state: "parked", child_run_id: "child-1" })).toEqual({ ...nothing, cause: "started" });
+    expect(waits({ state: "leased", status: "RUNNING" })).toBeNull();
+  });
 });

@@ -1,7 +1,8 @@
 /** Replies for runs and nodes: their rows, their definition and, for a node that does not run, what it waits for. */
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
-import type { Run, RunNode } from "../replies.ts";
+import type { LiveState } from "../engine/book.ts";
+import type { NodeWaits, Run, RunNode } from "../replies.ts";
 import type { NodeRow, RunRow, UnservedRole } from "../store/reads.ts";
 
 /** Fields that only some callers read. */
@@ -46,6 +47,7 @@ export function nodeReplies(dag: Dag): (row: NodeRow) => NodeReply {
 }
 
 export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
+  const waits = waitsOf(row);
   return {
     nodeId: row.node_id,
     type: def?.type ?? "",
@@ -61,7 +63,8 @@ export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
     startedAt: row.started_at,
     endedAt: row.ended_at,
     dueAt: row.due_at,
-    waitingFor: waitingFor(row),
+    waitingFor: waitingFor(row, waits),
+    waits,
     progress: row.progress,
     progressNote: row.progress_note,
     worker: row.worker,
@@ -74,32 +77,52 @@ function unservedProcess(role: UnservedRole): string {
   return `a process with the role \`${role}\`: none is alive`;
 }
 
-function waitingFor(row: NodeRow): string | null {
-  const { state, waiting, pool, missing_tables, due_at, child_run_id, is_lost, unserved } = row;
-  switch (state) {
-    case "waiting": {
-      const tables = missing_tables ?? [];
-      const parents = (waiting ?? 0) - tables.length;
+function waitsOf({ state, waiting, pool, missing_tables, is_lost, unserved }: NodeRow): NodeWaits | null {
+  const cause = state === null ? null : WAIT_CAUSES[state];
+  if (cause === null || (cause === "lost" && !is_lost)) return null;
+  const tables = cause === "inputs" ? (missing_tables ?? []) : [];
+  return {
+    cause,
+    parents: cause === "inputs" ? (waiting ?? 0) - tables.length : 0,
+    tables,
+    pool: cause === "slot" ? pool : null,
+    unservedRole: cause === "slot" || cause === "retry" || cause === "lost" ? unserved : null,
+  };
+}
+
+const WAIT_CAUSES = {
+  waiting: "inputs",
+  ready: "slot",
+  delayed: "retry",
+  blocked: "stop",
+  parked: "started",
+  leased: "lost",
+} as const satisfies Record<LiveState, NodeWaits["cause"]>;
+
+function waitingFor(row: NodeRow, waits: NodeWaits | null): string | null {
+  if (waits === null) return null;
+  const { cause, parents, tables, pool, unservedRole: unserved } = waits;
+  const { due_at, child_run_id } = row;
+  switch (cause) {
+    case "inputs": {
       const parts = [
         ...(parents > 0 ? [`${counted(parents, "parent")} to end`] : []),
         ...(tables.length > 0 ? [`${tables.length === 1 ? "the table" : "the tables"} ${tables.join(", ")}`] : []),
       ];
       return parts.join(" and ");
     }
-    case "ready": {
+    case "slot": {
       const worker = unserved === null ? "a free worker" : unservedProcess(unserved);
       return pool === null ? worker : `room in the pool \`${pool}\` and ${worker}`;
     }
-    case "delayed":
+    case "retry":
       return withScheduler(`its next attempt, due at ${due_at?.toISOString()}`, unserved);
-    case "blocked":
+    case "stop":
       return `run ${child_run_id}, which an earlier attempt started, to stop`;
-    case "parked":
+    case "started":
       return child_run_id === null ? "the end of what it started" : `run ${child_run_id}`;
-    case "leased":
-      return is_lost ? withScheduler("another worker, since its own is lost", unserved) : null;
-    case null:
-      return null;
+    case "lost":
+      return withScheduler("another worker, since its own is lost", unserved);
   }
 }
 

@@ -1,11 +1,13 @@
 /** Use cases of pools, which limit how many of their nodes run at a time: list, create, resize, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type ChainsHints, chainsError } from "../catalogue.ts";
-import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
+import { deletePool, listPools, lockPool, type PoolUsers, setPool } from "../store/definitions.ts";
 import { READY_IN_POOL_TOPIC } from "../topics.ts";
 
 export interface Pools {
@@ -21,8 +23,10 @@ export function createPools({ db, wake, hints }: { db: Db; wake: Wake; hints: Ch
 
     set: (name, size, actor, options = FOR_REAL) =>
       transact(db, options, async (tx) => {
+        const before = await lockPool(tx, name);
         await setPool(tx, name, size);
-        await audit(tx, actor, "pool.set", name, { size });
+        const changes = before && auditedChanges(differences(before, { size }));
+        await audit(tx, actor, "pool.set", name, { size, ...changes });
         tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
         hints.changed(tx, "pool", name);
       }),

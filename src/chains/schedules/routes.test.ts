@@ -19,11 +19,11 @@ const NIGHTLY = { name: "nightly", cron: "0 12 31 12 *" };
 const aTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
 async function audited(target: string): Promise<string[]> {
-  const rows = await database.query<{ action: string }>(
-    "select action from kernel.audit_log where target = $1 order by id",
-    [target],
-  );
-  return rows.map(({ action }) => action);
+  return (await auditRows(target)).map(({ action }) => action);
+}
+
+function auditRows(target: string): Promise<{ action: string; details: Json }[]> {
+  return database.query("select action, details from kernel.audit_log where target = $1 order by id", [target]);
 }
 
 describe("a schedule", () => {
@@ -74,6 +74,14 @@ describe("a schedule", () => {
     expect(refusal(await remove(path))).toEqual([400, "SCHEDULE_NOT_FOUND"]);
     expect((await get(`/chains/${chainId}/schedules`)).body).toEqual({ items: [] });
     expect(await audited(scheduleId)).toEqual(["schedule.create", "schedule.update", "schedule.delete"]);
+    expect((await auditRows(scheduleId))[1]?.details["changes"]).toEqual([
+      { field: "name", from: "nightly", to: "hourly" },
+      { field: "timeZone", from: "UTC", to: "Asia/Shanghai" },
+      { field: "missed", from: "last", to: "all" },
+      { field: "opTime", from: null, to: { grain: "day", offset: -1 } },
+      { field: "params.full", to: true },
+      { field: "priority", from: 0, to: -3 },
+    ]);
   });
 
   test("can be paused and unpaused repeatedly", async () => {
@@ -187,6 +195,11 @@ describe("a pool", () => {
     expect(await listed()).toEqual([]);
     expect(refusal(await remove(`/pools/${name}`))).toEqual([400, "POOL_NOT_FOUND"]);
     expect(await audited(name)).toEqual(["pool.set", "pool.set", "pool.delete"]);
+    const [created, resized] = await auditRows(name);
+    expect([created?.details, resized?.details]).toEqual([
+      { size: 2 },
+      { size: 5, changes: [{ field: "size", from: 2, to: 5 }] },
+    ]);
   });
 
   test("cannot be deleted while a chain uses it, and the error names one", async () => {

@@ -1,8 +1,10 @@
 /** Schedules: their use cases, and firing those that are due, each exactly once over all processes. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { oneLine } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -125,7 +127,8 @@ export function createSchedules(deps: {
           const next_at = sameTimes ? present.next_at : row.next_at;
           const updated = await store.updateSchedule(tx, { ...row, next_at });
           if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
-          await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
+          const changes = auditedChanges(differences(inputOf(present), inputOf(updated)));
+          await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, ...changes });
           changed(tx, scheduleId);
           return updated;
         });

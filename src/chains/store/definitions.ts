@@ -214,6 +214,16 @@ export async function setPool(db: Queryable, name: string, size: number): Promis
   await db.rows(SET_POOL, [name, size]);
 }
 
+const LOCK_POOL = statement<{ size: number }>(
+  "chains.pool.lock_one",
+  "select size from chains.pool where name = $1 for no key update",
+);
+
+/** Locks the pool against changes until the transaction ends. */
+export async function lockPool(tx: Queryable, name: string): Promise<{ size: number } | undefined> {
+  return (await tx.rows(LOCK_POOL, [name]))[0];
+}
+
 const LOCK_POOLS = statement<{ name: string }>(
   "chains.pool.lock",
   "select name from chains.pool where name = any($1::text[]) order by name for key share",

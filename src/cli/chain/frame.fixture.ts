@@ -52,6 +52,7 @@ export function nodeOf(
     worker: null,
     childRunId: null,
     waitingFor: null,
+    waits: null,
     updatedAt: at(0),
     ...fields,
   };

@@ -135,12 +135,12 @@ describe("applying a definition", () => {
       normalised(definitionWith({ retry: { maxAttempts: 2 }, path: "/v2" }, { description: "Orders" })),
     );
     expect(await database.query("select actor, action, target, details from kernel.audit_log order by id")).toEqual([
-      { actor: "ann", action: "source.create", target: "shop", details: { revision: 1, fields: [] } },
+      { actor: "ann", action: "source.create", target: "shop", details: { revision: 1 } },
       {
         actor: "ann",
         action: "source.update",
         target: "shop",
-        details: { revision: 2, fields: ["description", "endpoints.orders.path", "endpoints.orders.retry"] },
+        details: { revision: 2, changes: changed.changes },
       },
     ]);
   });

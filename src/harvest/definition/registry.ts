@@ -3,10 +3,12 @@
  * if it compiles. Plans keep the snapshot that they were made with, so a change touches none that runs.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import { type Db, FOREIGN_KEY_VIOLATION, type Queryable, sqlState } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { type ApiError, invalid } from "../../kernel/errors.ts";
 import type { InUse } from "../../kernel/in-use.ts";
+import { differences, type FieldDifference } from "../../kernel/json/differences.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
@@ -29,7 +31,6 @@ import {
   problemAt,
 } from "./check.ts";
 import type { Definition } from "./definition.ts";
-import { differences, type FieldDifference } from "./difference.ts";
 import { definitionOf, normalised, partsOf } from "./rows.ts";
 
 export interface Registry {
@@ -211,7 +212,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
         let revision = presentRevision;
         if (outcome !== "unchanged") {
           revision = await store.writeSource(tx, partsOf(definition, override), { by: actor.caller.name, nextAt });
-          const details = { revision, fields: changes.slice(0, AUDITED_FIELDS).map(({ field }) => field) };
+          const details = { revision, ...(outcome === "changed" && auditedChanges(changes)) };
           await audit(tx, actor, outcome === "created" ? "source.create" : "source.update", source, details);
           tx.afterCommit(onSchedules);
           hints.changed(tx, "source", source);
@@ -301,8 +302,6 @@ export function createRegistry(deps: RegistryDeps): Registry {
     };
   }
 }
-
-const AUDITED_FIELDS = 50;
 
 /** The name of the source in a value that may be a definition. */
 function nameIn(value: unknown): string | undefined {

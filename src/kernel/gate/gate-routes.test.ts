@@ -69,11 +69,24 @@ test("a gate that its service has closed is opened by hand", async () => {
 
 test("declaring and withdrawing is audited", async () => {
   await put("audited", { ratePerSec: 5 });
+  await put("audited", { ratePerSec: 7, burst: 2 });
   await remove("audited");
   const rows = await database.query(
     "select action, details from kernel.audit_log where target = 'audited' order by id",
   );
-  expect(rows).toMatchObject([{ action: "gate.declare", details: { ratePerSec: 5 } }, { action: "gate.undeclare" }]);
+  expect(rows).toMatchObject([
+    { action: "gate.declare", details: { ratePerSec: 5 } },
+    {
+      action: "gate.declare",
+      details: {
+        changes: [
+          { field: "ratePerSec", from: 5, to: 7 },
+          { field: "burst", from: 1, to: 2 },
+        ],
+      },
+    },
+    { action: "gate.undeclare" },
+  ]);
 });
 
 test("a dry run answers the same and changes nothing", async () => {

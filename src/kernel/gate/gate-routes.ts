@@ -1,12 +1,14 @@
 /** The routes of rate gates: operators declare the limits of services and see their state. */
 import { Type } from "typebox";
 import { audit } from "../auth/audit.ts";
+import { auditedChanges } from "../auth/audited-changes.ts";
 import type { Db, Queryable } from "../data/db.ts";
 import { transact } from "../data/dry-run.ts";
 import { invalid } from "../errors.ts";
 import { actionPath } from "../http/action-path.ts";
 import { Body, DryRunQuery, errors, NoBody, NoQuery } from "../http/schemas.ts";
 import { actorOf, type Http } from "../http/server.ts";
+import { differences } from "../json/differences.ts";
 import { faultOf, GateKey, GateLimits } from "./declaration.ts";
 import type { GateRow } from "./declaration-store.ts";
 import { Gate, gateReply } from "./gate-reply.ts";
@@ -56,9 +58,12 @@ export function gateRoutes(http: Http, { db, gates }: { db: Db; gates: Gates }):
       const fault = faultOf(limits);
       if (fault !== undefined) throw invalid(fault);
       return transact(db, request.query, async (tx) => {
+        const [before] = await gates.describe([key], tx);
         await gates.declare(tx, [{ key, ...limits }]);
-        await audit(tx, actorOf(request), "gate.declare", key, { ...limits });
-        return gateReply(await one(tx, key));
+        const after = await one(tx, key);
+        const changes = before && auditedChanges(differences(declaredOf(before), declaredOf(after)));
+        await audit(tx, actorOf(request), "gate.declare", key, { ...limits, ...changes });
+        return gateReply(after);
       });
     },
   );
@@ -108,4 +113,13 @@ export function gateRoutes(http: Http, { db, gates }: { db: Db; gates: Gates }):
       });
     },
   );
+}
+
+/** What was declared of a gate, without its state. */
+function declaredOf(row: GateRow): object {
+  const { declaredBy, ratePerSec, burst, concurrency, warmupSec, floorPerSec, cutFactor, riseAfterSec, quotas } =
+    gateReply(row);
+  const limits = { declaredBy, ratePerSec, burst, concurrency, warmupSec, floorPerSec, cutFactor, riseAfterSec };
+  const quotaLimits = quotas.map(({ unit, windowSec, limit, heldBack }) => ({ unit, windowSec, limit, heldBack }));
+  return { ...limits, quotas: quotaLimits };
 }

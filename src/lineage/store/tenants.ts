@@ -43,6 +43,16 @@ export async function findTenant(db: Queryable, id: string): Promise<TenantRow |
   return (await db.rows(FIND, [id]))[0];
 }
 
+const LOCK = statement<TenantRow>(
+  "lineage.tenant.lock",
+  `select ${COLUMNS} from lineage.tenant where id = $1 for no key update`,
+);
+
+/** Locks the tenant against changes until the transaction ends. */
+export async function lockTenant(tx: Queryable, id: string): Promise<TenantRow | undefined> {
+  return (await tx.rows(LOCK, [id]))[0];
+}
+
 const INSERT = statement<TenantRow>(
   "lineage.tenant.insert",
   `insert into lineage.tenant (id, code, name, state, rate_limit_per_minute, body_limit_bytes)

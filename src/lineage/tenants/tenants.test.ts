@@ -187,6 +187,9 @@ describe("a tenant", () => {
     await tenants.create(tenant(7), actor);
     await tenants.update("7", { name: "Seven" }, actor);
     await tenants.startSync("7", null, actor);
+    expect(await database.query("select details from kernel.audit_log where action = 'tenant.update'")).toEqual([
+      { details: { name: "Seven", changes: [{ field: "name", from: tenant(7).name, to: "Seven" }] } },
+    ]);
     expect(await database.query("select actor, action, target from kernel.audit_log order by id")).toEqual(
       ["tenant.create", "tenant.update", "tenant.sync-start"].map((action) => ({
         actor: "a test",

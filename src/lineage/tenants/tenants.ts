@@ -3,10 +3,12 @@
  * cache lasts some seconds; a change clears it in all processes by a wake-up hint.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { auditedChanges } from "../../kernel/auth/audited-changes.ts";
 import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { storableText } from "../../kernel/data/storable.ts";
 import { type ApiError, invalid } from "../../kernel/errors.ts";
+import { differences } from "../../kernel/json/differences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type LineageHints, lineageError } from "../catalogue.ts";
@@ -17,6 +19,7 @@ import {
   insertTenant,
   type ListTenants,
   listTenants,
+  lockTenant,
   moveTenant,
   type NewTenant,
   type TenantChange,
@@ -143,8 +146,12 @@ export function createTenants({ db, wake, hints, clock, settings }: TenantsDeps)
 
     async update(id, change, actor, options = FOR_REAL) {
       const row = await transact(db, options, async (tx) => {
+        const before = await lockTenant(tx, id);
         const updated = await updateTenant(tx, id, change);
-        if (updated) await audit(tx, actor, "tenant.update", id, change);
+        if (before && updated) {
+          const changes = auditedChanges(differences(auditedFields(before), auditedFields(updated)));
+          await audit(tx, actor, "tenant.update", id, { name: updated.name, ...changes });
+        }
         if (updated) tx.afterCommit(forget);
         if (updated) changed(tx, id);
         return updated;
@@ -182,6 +189,10 @@ export function createTenants({ db, wake, hints, clock, settings }: TenantsDeps)
       changed(db, id);
     },
   };
+}
+
+function auditedFields({ code, name, rate_limit_per_minute, body_limit_bytes }: TenantRow): object {
+  return { code, name, rateLimitPerMinute: rate_limit_per_minute, bodyLimitBytes: body_limit_bytes };
 }
 
 function notFound(id: string): ApiError {

@@ -66,7 +66,8 @@ function Head({ comparison, other, onOther }: HeadProps) {
   return (
     <div className={own.head}>
       {comparison.with ? (
-        <p className={own.summary} role="status">
+        // While the run goes on, its duration changes every second: no screen reader should read that out.
+        <p className={own.summary} role={comparison.run.endedAt === null ? undefined : "status"}>
           <Sentence text={summaryText(comparison, now, text)} />
         </p>
       ) : (

@@ -28,6 +28,7 @@ function node(
     endedAt: to === null ? null : at(to),
     dueAt: null,
     waitingFor: null,
+    waits: null,
     progress: null,
     progressNote: null,
     worker: null,

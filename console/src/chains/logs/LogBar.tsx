@@ -28,6 +28,7 @@ interface LogBarProps {
   follows: boolean;
   onFollow(follows: boolean): void;
   marked: { from: number; to: number } | undefined;
+  isGrowing: boolean;
   /** With all its controls. */
   isWhole: boolean;
 }
@@ -72,7 +73,8 @@ export function LogBar({ input, ...props }: LogBarProps) {
       </button>
       {search.text !== "" && (
         <>
-          <span role="status" className={styles.count}>
+          {/* While the log grows, the number of matches changes every second: no screen reader should read that out. */}
+          <span role={props.isGrowing ? undefined : "status"} className={styles.count}>
             {matches === 0 ? (isBad ? text.badRegex : text.notFound) : text.found(number(match + 1), number(matches))}
           </span>
           <Button kind="quiet" label={text.previous} isDisabled={matches === 0} onPress={() => step(-1)}>

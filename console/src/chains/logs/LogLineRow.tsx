@@ -12,11 +12,13 @@ interface LogLineRowProps {
   spans: readonly Span[];
   isCurrent: boolean;
   isMarked: boolean;
+  /** The tab key reaches one line of the log; the arrow keys lead to the others. */
+  isReachable: boolean;
   onMark(no: number, isRange: boolean): void;
 }
 
 export const LogLineRow = memo(function LogLineRow(props: LogLineRowProps) {
-  const { line, top, spans, isCurrent, isMarked, onMark } = props;
+  const { line, top, spans, isCurrent, isMarked, isReachable, onMark } = props;
   const text = useWords(runWords);
   const { clock, time } = useFormats();
   return (
@@ -29,8 +31,10 @@ export const LogLineRow = memo(function LogLineRow(props: LogLineRowProps) {
     >
       <button
         type="button"
-        tabIndex={-1}
+        tabIndex={isReachable ? 0 : -1}
         className={styles.no}
+        data-no={line.no}
+        aria-pressed={isMarked}
         aria-label={text.lineLink(line.no)}
         onClick={(event) => onMark(line.no, event.shiftKey)}
       >

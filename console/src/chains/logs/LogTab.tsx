@@ -11,7 +11,7 @@ import { runWords } from "../run/words.ts";
 import { NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
 import { AttemptSelect, attemptOf } from "./AttemptSelect.tsx";
-import { LogView } from "./LogView.tsx";
+import { type LogFilter, LogView } from "./LogView.tsx";
 
 interface LogTabProps {
   runId: string;
@@ -19,13 +19,14 @@ interface LogTabProps {
   selected: string | undefined;
   attempt: number | undefined;
   line: string | undefined;
-  onChange(change: { node?: string; attempt?: number | undefined; line?: string | undefined }): void;
+  filter: LogFilter;
+  onChange(change: LogFilter & { node?: string; attempt?: number | undefined; line?: string | undefined }): void;
 }
 
 /** More would be too many for a list that opens. */
 const CHOICES_MAX = 1_000;
 
-export function LogTab({ runId, nodes, selected, attempt, line, onChange }: LogTabProps) {
+export function LogTab({ runId, nodes, selected, attempt, line, filter, onChange }: LogTabProps) {
   const text = useWords(runWords);
   const chain = useWords(chainWords);
   const started = nodes.filter((one) => one.attempt > 0);
@@ -55,6 +56,8 @@ export function LogTab({ runId, nodes, selected, attempt, line, onChange }: LogT
         isRunning={node.status === "RUNNING" && shown === node.attempt}
         line={line}
         onLine={(next) => onChange({ node: node.nodeId, line: next })}
+        filter={filter}
+        onFilter={onChange}
         isWhole
       />
     </>

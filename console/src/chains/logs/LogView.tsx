@@ -13,6 +13,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { useSettled } from "../../parts/controls/use-settled.ts";
 import { Empty, Loaded } from "../../parts/page/Page.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
@@ -21,7 +22,17 @@ import { runWords } from "../run/words.ts";
 import { LogBar } from "./LogBar.tsx";
 import { LogLineRow } from "./LogLineRow.tsx";
 import styles from "./LogView.module.css";
-import { type Level, markedLines, matchesIn, ofLevel, type Pattern, patternOf, type Search } from "./lines.ts";
+import { lineNoOf, useLineKeys } from "./line-keys.ts";
+import {
+  addressOf,
+  type Level,
+  markedLines,
+  matchesIn,
+  ofLevel,
+  type Pattern,
+  patternOf,
+  type Search,
+} from "./lines.ts";
 import { type Log, useLog } from "./log.ts";
 
 interface LogViewProps {
@@ -34,6 +45,17 @@ interface LogViewProps {
   onLine(line: string | undefined): void;
   /** It has the page to itself, and Ctrl F finds in it wherever the focus is. */
   isWhole?: boolean;
+  /** The search and the level of the address, with which the log opens. */
+  filter?: LogFilter;
+  /** Called when the person pauses typing. */
+  onFilter?(filter: LogFilter): void;
+}
+
+/** As the address has it. */
+export interface LogFilter {
+  find?: string | undefined;
+  regex?: true | undefined;
+  logLevel?: Exclude<Level, "all"> | undefined;
 }
 
 export function LogView(props: LogViewProps) {
@@ -50,14 +72,16 @@ const BAR_PX = 56;
 /** Of a log beside other things. */
 const LINES_SHOWN_MAX = 14;
 
-function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogViewProps & { log: Log }) {
+function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole, ...props }: LogViewProps & { log: Log }) {
   const text = useWords(runWords);
   const shared = useWords(common);
   const { number } = useFormats();
   const scroller = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  const [search, setSearch] = useState<Search>({ text: "", isRegex: false });
-  const [level, setLevel] = useState<Level>("all");
+  const { filter, onFilter } = props;
+  const [search, setSearch] = useState<Search>({ text: filter?.find ?? "", isRegex: filter?.regex ?? false });
+  const [level, setLevel] = useState<Level>(filter?.logLevel ?? "all");
+  const settled = useSettled(search);
   const [match, setMatch] = useState(0);
   const marked = markedLines(line);
   const [follows, setFollows] = useState(marked === undefined);
@@ -72,6 +96,19 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
     estimateSize: () => LINE_PX,
     overscan: AHEAD,
   });
+
+  const tellFilter = useEffectEvent((next: LogFilter) => {
+    const { find, regex, logLevel } = filter ?? {};
+    if (next.find !== find || next.regex !== regex || next.logLevel !== logLevel) onFilter?.(next);
+  });
+  useEffect(() => {
+    const { text: find, isRegex } = settled;
+    tellFilter({
+      find: find || undefined,
+      regex: isRegex || undefined,
+      logLevel: level === "all" ? undefined : level,
+    });
+  }, [settled, level]);
 
   useLayoutEffect(() => {
     if (follows && scroller.current) scroller.current.scrollTop = lines.length * LINE_PX;
@@ -91,14 +128,16 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
     setFollows(false);
     virtual.scrollToIndex(place, { align: "center" });
   }
-  // As the person types, the first match of the log is shown.
+  // As the user types, the first match of the log is shown; for a link, once the log has been read.
   const firstMatch = matches[0];
   const showFirst = useEffectEvent(() => {
-    if (firstMatch !== undefined) show(0);
+    // The line of a link comes before what it searches for.
+    const isLinked = marked !== undefined && search.text === filter?.find && !hasMarked.current;
+    if (firstMatch !== undefined && !isLinked) show(0);
   });
   useEffect(() => {
-    if (pattern) showFirst();
-  }, [pattern]);
+    if (pattern && log.isWhole) showFirst();
+  }, [pattern, log.isWhole]);
 
   function onFind(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "preventDefault">): void {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "f") return;
@@ -121,11 +160,23 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
     if (isAtEnd !== follows) setFollows(isAtEnd);
   }
 
+  // Where a range of lines begins.
+  const anchor = useRef(marked?.from);
   function mark(no: number, isRange: boolean): void {
     hasMarked.current = true; // It is in view already.
-    if (isRange && marked) onLine(`L${Math.min(marked.from, no)}-${Math.max(marked.to, no)}`);
-    else onLine(marked?.from === no && marked.to === no ? undefined : `L${no}`);
+    if (isRange && anchor.current !== undefined) return onLine(addressOf(anchor.current, no));
+    const isOff = marked?.from === no && marked.to === no;
+    anchor.current = isOff ? undefined : no;
+    onLine(isOff ? undefined : addressOf(no, no));
   }
+
+  const { active, setActive, onKey } = useLineKeys(scroller, lines, virtual, (from, to) => {
+    anchor.current ??= from;
+    mark(to, true);
+  });
+  const firstInView = lines[Math.min(Math.ceil((virtual.scrollOffset ?? 0) / LINE_PX), lines.length - 1)]?.no;
+  const isActiveDrawn = virtual.getVirtualItems().some(({ index }) => lines[index]?.no === active);
+  const reachable = isActiveDrawn ? active : firstInView;
 
   const digits = String(log.lines.length).length;
   return (
@@ -156,6 +207,7 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
         follows={follows}
         onFollow={setFollows}
         marked={marked}
+        isGrowing={isRunning}
         isWhole={isWhole ?? false}
       />
       {lines.length === 0 ? (
@@ -166,6 +218,8 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
           ref={scroller}
           className={styles.scroller}
           onScroll={onScroll}
+          onKeyDown={onKey}
+          onFocus={({ target }) => setActive(lineNoOf(target))}
           tabIndex={0}
           role="log"
           aria-live="off"
@@ -186,6 +240,7 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole }: LogVi
                     spans={pattern?.find(one.text) ?? []}
                     isCurrent={index === current && pattern !== undefined}
                     isMarked={marked !== undefined && marked.from <= one.no && one.no <= marked.to}
+                    isReachable={one.no === reachable}
                     onMark={mark}
                   />
                 )

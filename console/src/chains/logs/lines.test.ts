@@ -1,6 +1,6 @@
 /** The lines of a log, and what is found in them. */
 import { describe, expect, it } from "vitest";
-import { appended, markedLines, matchesIn, ofLevel, patternOf } from "./lines.ts";
+import { addressOf, appended, markedLines, matchesIn, ofLevel, patternOf } from "./lines.ts";
 
 const item = (text: string, level = "info") => ({ id: "1", at: "2025-01-01T00:00:00Z", attempt: 1, level, text });
 
@@ -46,5 +46,6 @@ describe("the search", () => {
 it("the marked lines of an address are one or a range, and nothing else", () => {
   expect(markedLines("L7")).toEqual({ from: 7, to: 7 });
   expect(markedLines("L9-7")).toEqual({ from: 7, to: 9 });
+  expect([addressOf(7, 7), addressOf(9, 7)]).toEqual(["L7", "L7-9"]);
   for (const other of [undefined, "", "7", "L", "L1-", "Lx"]) expect(markedLines(other)).toBeUndefined();
 });

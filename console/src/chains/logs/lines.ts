@@ -69,6 +69,11 @@ export function matchesIn(lines: readonly Line[], pattern: Pattern): number[] {
   return places;
 }
 
+/** The lines from one to the other, in either order, as the address has them. */
+export function addressOf(one: number, other: number): string {
+  return one === other ? `L${one}` : `L${Math.min(one, other)}-${Math.max(one, other)}`;
+}
+
 /** `L120` or `L120-140`, as in the address. */
 export function markedLines(text: string | undefined): { from: number; to: number } | undefined {
   const [, from, to] = /^L(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? "") ?? [];

@@ -1,4 +1,4 @@
-/** One node of a run: why it failed first, then its attempts and what it brought. */
+/** One node of a run: the error first, then its attempts and its artifact. */
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useLive } from "../../api/live.ts";
@@ -13,6 +13,7 @@ import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Attempt, type NodeDetail, paths, type Run, type RunNode } from "../api.ts";
@@ -20,8 +21,9 @@ import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
 import { attemptText, shortRunId } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { attemptState, NODE_STATES } from "../states.ts";
+import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
 import type { Previews } from "./preview.ts";
 import { runWords } from "./words.ts";
@@ -44,6 +46,8 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
   const { runId, jobName, opTime } = run;
   const { nodeId, status } = node;
   const more = useWords(runWords);
+  const { time } = useFormats();
+  const waits = waitsText(node, text, time);
   const shown = attemptOf(node, attempt);
   const isRetryable = status === "FAILED" || status === "STOPPED";
   return (
@@ -103,11 +107,11 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
       )}
       <Fields
         rows={[
-          [text.waitsFor, node.waitingFor && <Sentence key="waits" text={node.waitingFor} />],
+          [text.waitsFor, waits !== undefined && <Sentence key="waits" text={waits} />],
           [text.type, node.type],
           [text.attempt, attemptText(node)],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
-          [shared.duration, node.startedAt && <Took key="took" of={node} />],
+          [shared.duration, node.startedAt && <Elapsed key="took" of={node} />],
           [text.progress, node.progressNote ?? (node.progress === null ? null : percentText(node.progress))],
           [text.worker, node.worker],
           [

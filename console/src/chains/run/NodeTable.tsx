@@ -2,13 +2,15 @@
 import { type Column, DataList } from "../../parts/page/DataList.tsx";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { NODE_STATES } from "../states.ts";
+import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
 import { useEffectWords } from "./PreviewBar.tsx";
 import type { Preview } from "./preview.ts";
@@ -24,13 +26,14 @@ interface NodeTableProps {
 export function NodeTable({ label, nodes, selected, preview, onOpen }: NodeTableProps) {
   const text = useWords(chainWords);
   const shared = useWords(common);
+  const { time } = useFormats();
   const effects = useEffectWords();
   return (
     <div className={styles.view}>
       <DataList
         label={label}
         rows={nodes}
-        columns={columnsOf(text, shared, preview && ((nodeId) => effectOn(preview, nodeId, effects)))}
+        columns={columnsOf(text, shared, time, preview && ((nodeId) => effectOn(preview, nodeId, effects)))}
         keyOf={({ nodeId }) => nodeId}
         selected={selected}
         onOpen={({ nodeId }) => onOpen(nodeId)}
@@ -49,6 +52,7 @@ function effectOn({ moves }: Preview, nodeId: string, effects: (to: NodeStatus) 
 function columnsOf(
   text: (typeof chainWords)["en"],
   shared: (typeof common)["en"],
+  time: (at: string) => string,
   effectOf: ((nodeId: string) => string) | undefined,
 ): readonly Column<RunNode>[] {
   return [
@@ -83,14 +87,16 @@ function columnsOf(
       align: "end",
       cell: attemptText,
     },
-    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Took of={node} /> },
+    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Elapsed of={node} /> },
     {
       name: "reason",
       title: shared.reason,
       width: "minmax(100px, 3fr)",
       isBelow: true,
-      cell: ({ lastError, waitingFor, type }) => {
-        const reason = lastError ?? (waitingFor && text.waitingFor(waitingFor));
+      cell: (node) => {
+        const { lastError, type } = node;
+        const waits = waitsText(node, text, time);
+        const reason = lastError ?? (waits && text.waitingFor(waits));
         if (!reason) return <span className="narrow-only">{type}</span>;
         return (
           <span title={reason}>

@@ -5,12 +5,14 @@ import type { GraphNode } from "../../parts/graph/model.ts";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { useNow } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { iconOf, NODE_STATES } from "../states.ts";
+import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
 import { useEffectWords } from "./PreviewBar.tsx";
 import type { Preview } from "./preview.ts";
@@ -24,7 +26,8 @@ interface RunGraphNode extends GraphNode {
   endedAt: string | null;
   dueAt: string | null;
   progress: number | null;
-  waitingFor: string | null;
+  /** What a node that does not run waits for. */
+  waitsFor: string | undefined;
 }
 
 interface RunGraphProps {
@@ -33,16 +36,20 @@ interface RunGraphProps {
   selected: string | undefined;
   preview: Preview | undefined;
   onOpen(nodeId: string): void;
+  depth: string | undefined;
+  onDepth(depth: string): void;
 }
 
-export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphProps) {
+export function RunGraph({ label, nodes, selected, preview, onOpen, depth, onDepth }: RunGraphProps) {
   const effects = useEffectWords();
+  const text = useWords(chainWords);
+  const { time } = useFormats();
   const edges = useMemo(
     () => nodes.flatMap(({ nodeId, dependsOn }) => dependsOn.map((from) => ({ from, to: nodeId }))),
     [nodes],
   );
   const drawn = nodes.map((node): RunGraphNode => {
-    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress, waitingFor } = node;
+    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress } = node;
     const to = preview?.moves.get(nodeId);
     return {
       id: nodeId,
@@ -60,24 +67,33 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
       endedAt,
       dueAt,
       progress,
-      waitingFor,
+      waitsFor: waitsText(node, text, time),
     };
   });
   return (
     <div className={styles.view}>
-      <Graph label={label} nodes={drawn} edges={edges} selected={selected} onOpen={onOpen} Content={NodeLine} />
+      <Graph
+        label={label}
+        nodes={drawn}
+        edges={edges}
+        selected={selected}
+        onOpen={onOpen}
+        depth={depth}
+        onDepth={onDepth}
+        Content={NodeLine}
+      />
     </div>
   );
 }
 
 function NodeLine({ node }: { node: RunGraphNode }) {
   const text = useWords(chainWords);
-  const { type, status, dueAt, progress, waitingFor } = node;
-  if (status === "PENDING" && waitingFor)
+  const { type, status, dueAt, progress, waitsFor } = node;
+  if (status === "PENDING" && waitsFor)
     return (
-      <div className={styles.line} title={text.waitingFor(waitingFor)}>
+      <div className={styles.line} title={text.waitingFor(waitsFor)}>
         <span className={styles.waits}>
-          <Sentence text={text.waitingFor(waitingFor)} />
+          <Sentence text={text.waitingFor(waitsFor)} />
         </span>
       </div>
     );
@@ -89,7 +105,7 @@ function NodeLine({ node }: { node: RunGraphNode }) {
       ) : (
         <span>
           {status === "RUNNING" && progress !== null && `${percentText(progress)} · `}
-          <Took of={node} />
+          <Elapsed of={node} />
         </span>
       )}
     </div>

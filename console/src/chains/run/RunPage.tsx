@@ -13,13 +13,13 @@ import { StateMark } from "../../parts/states/StateMark.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { paths, type Run, type RunNode } from "../api.ts";
+import { ChainLinks } from "../ChainLinks.tsx";
 import styles from "../chains.module.css";
 import { Compare } from "../compare/Compare.tsx";
 import { Gantt } from "../gantt/Gantt.tsx";
 import { RunGrid } from "../grid/RunGrid.tsx";
 import { LogTab } from "../logs/LogTab.tsx";
-import { RoomLinks } from "../RoomLinks.tsx";
-import { Took, Trigger } from "../RunList.tsx";
+import { Elapsed, Trigger } from "../RunList.tsx";
 import { type RunSearch, runRoute } from "../routes.ts";
 import { RUN_STATES } from "../states.ts";
 import { VersionLink } from "../versions/VersionLink.tsx";
@@ -57,7 +57,7 @@ function RunPageOf({ runId }: { runId: string }) {
   return (
     <Page
       title={data ? <RunName run={data} /> : text.runs}
-      aside={data ? <StateMark state={RUN_STATES[data.status]} /> : run.error && <RoomLinks />}
+      aside={data ? <StateMark state={RUN_STATES[data.status]} /> : run.error && <ChainLinks />}
       actions={data && <RunActions run={data} previews={previews} />}
     >
       {data && <Facts run={data} />}
@@ -99,7 +99,7 @@ function Facts({ run }: { run: Run }) {
         <VersionLink run={run} />
         {run.startedAt !== null && <Time at={run.startedAt} />}
         <span>
-          <Took of={run} />
+          <Elapsed of={run} />
         </span>
       </div>
     </>
@@ -202,7 +202,9 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
           )
         }
       >
-        {tab === "graph" && <RunGraph label={text.graphOf(name)} {...shown} />}
+        {tab === "graph" && (
+          <RunGraph label={text.graphOf(name)} {...shown} depth={search.depth} onDepth={(depth) => go({ depth })} />
+        )}
         {tab === "table" && <NodeTable label={text.nodesOf(name)} {...shown} />}
         {tab === "gantt" && <Gantt run={run} {...shown} />}
         {tab === "grid" && chainId !== null && (
@@ -222,6 +224,7 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
             selected={selected}
             attempt={search.attempt}
             line={search.line}
+            filter={search}
             onChange={go}
           />
         )}

@@ -1,4 +1,4 @@
-/** An action on a run or a node: first what it would do, then exactly that, or a new preview if the run has changed meanwhile. */
+/** An action on a run or node: a preview first, then exactly what was previewed, or a new preview if the run changed. */
 import { useState } from "react";
 import { ApiError, act, withQuery } from "../../api/client.ts";
 import { refresh } from "../../api/live.ts";
@@ -50,7 +50,7 @@ export function usePreviews(runId: string, onDone: (preview: Preview) => void): 
         if (!preview) return;
         const { action, nodeId, revision } = preview;
         try {
-          // A stop ends whatever runs by then: a run that moves on all the time must not escape it.
+          // A stop applies to whatever is running then; otherwise a run that keeps changing could never be stopped.
           const query = action === "stop" ? {} : { revision };
           await act(withQuery(pathOf(action, nodeId), query), "POST");
         } catch (error) {

@@ -1,11 +1,11 @@
 /** What the server says about the text: whether it can be used, its endpoints, its warnings, and what applying it changes. */
+import { ChangeList } from "../../parts/page/ChangeList.tsx";
 import { Panel } from "../../parts/page/Page.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import type { Checked, Difference } from "./check.ts";
 import styles from "./definition.module.css";
-import { valueText } from "./definition.ts";
 import { definitionWords } from "./words.ts";
 
 interface TestResultProps {
@@ -82,23 +82,7 @@ function Changes({ difference: { outcome, changes } }: { difference: Difference 
       <h3>{text.changes}</h3>
       {outcome === "created" && <p>{text.isNew}</p>}
       {outcome === "unchanged" && <p>{text.noChanges}</p>}
-      {changes.length > 0 && (
-        <ul>
-          {changes.map(({ field, from, to }) => (
-            <li key={field}>
-              <code>{field}</code>
-              <div className={styles.change}>
-                <span>
-                  {text.was} <del>{from === undefined ? text.absent : valueText(from)}</del>
-                </span>
-                <span>
-                  {text.becomes} <ins>{to === undefined ? text.absent : valueText(to)}</ins>
-                </span>
-              </div>
-            </li>
-          ))}
-        </ul>
-      )}
+      {changes.length > 0 && <ChangeList changes={changes} />}
     </section>
   );
 }

@@ -68,8 +68,3 @@ export const NEW_SOURCE = yamlText({
 export function diagnosticOf({ reason, path }: Problem, severity: Diagnostic["severity"]): Diagnostic {
   return { message: reason, severity, path };
 }
-
-/** A value of a difference, on one line. */
-export function valueText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}

@@ -30,9 +30,6 @@ export const definitionWords = words(
     isNew: "Adds a new source.",
     exists: (source: string) => `Source ${source} already exists. Edit it on its own page.`,
     noName: "`source` has no name.",
-    was: "was",
-    becomes: "becomes",
-    absent: "not set",
     tested: "Tested",
   },
   {
@@ -62,9 +59,6 @@ export const definitionWords = words(
     isNew: "将添加一个数据源。",
     exists: (source) => `已有数据源 ${source}：请在其页面修改。`,
     noName: "`source` 没有名称。",
-    was: "原为",
-    becomes: "变为",
-    absent: "无",
     tested: "测试时间",
   },
 );

@@ -14,6 +14,9 @@ export interface GraphProps<Node extends GraphNode = GraphNode> {
   /** The node in the middle until one is selected or opened; the graph of a table's columns has no node for the table. */
   start?: string | undefined;
   onOpen?: ((id: string) => void) | undefined;
+  /** How many steps around the selected node are drawn of a graph that is too large. Without `onDepth`, the graph keeps it itself. */
+  depth?: string | undefined;
+  onDepth?: ((depth: string) => void) | undefined;
   /** What a node shows below its title, instead of the subtitle; it should be the same component at each render. */
   Content?: ComponentType<{ node: Node }> | undefined;
   /** Asks for neighbours that are not in the graph. */

@@ -32,6 +32,7 @@ const NODE_TYPES = { card: GraphCard };
 const EDGE_TYPES = { line: GraphEdgeLine };
 const MINIMAP_OVER = 50;
 const DEPTHS = ["1", "2", "3", "5", "8"] as const;
+const DEPTH_DEFAULT = "2";
 const ZOOM_MIN = 0.05;
 const ZOOM_MAX = 1.5;
 
@@ -43,11 +44,14 @@ export default function GraphView(props: GraphProps) {
   );
 }
 
-function Inside({ nodes, edges, selected, start, onOpen, label, Content, onMore }: GraphProps) {
+function Inside({ nodes, edges, selected, start, onOpen, label, Content, onMore, ...props }: GraphProps) {
   const text = useWords(graphWords);
   const shared = useWords(common);
   const byId = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes]);
-  const { plan, heightOf, depth, setDepth, focus, unfold, foldAgain } = usePlan(nodes, edges, selected ?? start);
+  const [ownDepth, setOwnDepth] = useState<string>(DEPTH_DEFAULT);
+  const { depth: givenDepth, onDepth = setOwnDepth } = props;
+  const depth = DEPTHS.find((one) => one === (props.onDepth ? givenDepth : ownDepth)) ?? DEPTH_DEFAULT;
+  const { plan, heightOf, focus, unfold, foldAgain } = usePlan(nodes, edges, selected ?? start, Number(depth));
   const drawn = useDrawn(plan, heightOf);
   const [cards] = useState(createCards);
   useLayoutEffect(() => {
@@ -90,7 +94,7 @@ function Inside({ nodes, edges, selected, start, onOpen, label, Content, onMore 
           all={nodes.length}
           focus={byId.get(focus ?? "")}
           depth={depth}
-          onDepth={setDepth}
+          onDepth={onDepth}
           onFold={foldAgain}
         />
         <section
@@ -142,8 +146,7 @@ function Inside({ nodes, edges, selected, start, onOpen, label, Content, onMore 
 }
 
 /** What is drawn follows the structure and the person's wishes, not the states: nothing moves because a node has ended. */
-function usePlan(nodes: GraphProps["nodes"], edges: GraphProps["edges"], selected: string | undefined) {
-  const [depth, setDepth] = useState<(typeof DEPTHS)[number]>("2");
+function usePlan(nodes: GraphProps["nodes"], edges: GraphProps["edges"], selected: string | undefined, depth: number) {
   const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
   const key = useMemo(
     () => JSON.stringify([nodes.map(({ id, height }) => [id, height]), edges.map(({ from, to }) => [from, to])]),
@@ -156,15 +159,13 @@ function usePlan(nodes: GraphProps["nodes"], edges: GraphProps["edges"], selecte
     if (selected !== undefined) setMiddle(selected);
   }, [selected]);
   const plan = useMemo(
-    () => planOf(structure.nodes, structure.edges, { focus: middle, depth: Number(depth), unfolded }),
+    () => planOf(structure.nodes, structure.edges, { focus: middle, depth, unfolded }),
     [structure, depth, unfolded, middle],
   );
   const heightOf = useMemo(() => heightIn(new Map(structure.nodes.map((node) => [node.id, node]))), [structure]);
   return {
     plan,
     heightOf,
-    depth,
-    setDepth,
     focus: middle,
     unfold(ids: readonly string[]) {
       setUnfolded(new Set([...unfolded, ...ids]));

@@ -1,7 +1,7 @@
 /**
- * Makes a large graph small enough to be drawn, by groups of nodes that say little one by one: twins (the same parents and
- * children, such as the items of a map), runs (nodes in a row), and all that has ended or has not begun. Every node is in
- * exactly one group, and every edge is inside a group or drawn between two; an acyclic graph stays so.
+ * Groups nodes until a large graph is small enough to draw. Three kinds of groups: twins (same parents and children, such as the
+ * items of a map), paths (nodes in a row), and regions that have finished or not started. Every node is in exactly one group;
+ * every edge is inside a group or between two. An acyclic graph stays acyclic.
  */
 import type { State } from "../states/state.ts";
 import { type GraphEdge, type Links, linksOf } from "./model.ts";
@@ -11,7 +11,7 @@ export interface FoldNode {
   state?: State | undefined;
 }
 export interface Folded {
-  /** The nodes of each drawn node. One that stands for itself has its own id. */
+  /** The nodes in each drawn node. An ungrouped node has its own id. */
   groups: ReadonlyMap<string, readonly string[]>;
   edges: readonly GraphEdge[];
 }
@@ -19,15 +19,15 @@ export interface Folded {
 interface Draft extends Folded {
   states: ReadonlyMap<string, State | "mixed">;
 }
-/** For nodes of the draft that join others: the first node of their group. */
+/** For each node that joins a group: the first node of that group. */
 type Pass = (draft: Draft, links: Links, canJoin: (id: string) => boolean) => Map<string, string>;
 
 const ROUNDS = 3;
 const GROUP_PREFIX = "group:";
-/** A person looks for these: they join a group last. */
+/** Users look for these states, so they are grouped last. */
 const LOUD: ReadonlySet<string> = new Set<State | "mixed">(["failed", "running", "mixed"]);
 
-/** `apart` are never folded. Folds as little as gets it to `max`; the result may still be larger. */
+/** Nodes in `apart` are never grouped. Groups as few nodes as needed to reach `max`; the result may still be larger. */
 export function fold(
   nodes: readonly FoldNode[],
   edges: readonly GraphEdge[],
@@ -85,8 +85,8 @@ const runs: Pass = ({ groups }, { before, after }, canJoin) => {
 };
 
 /**
- * What has succeeded together with all that came before it, and what waits together with all that follows: no path leaves such
- * a region and comes back, so it can be one node.
+ * Succeeded nodes whose ancestors have all succeeded, and waiting nodes whose descendants all wait. No path leaves such a region
+ * and re-enters it, so it can be one node.
  */
 const regions: Pass = ({ groups, states }, links, canJoin) => {
   const target = new Map<string, string>();

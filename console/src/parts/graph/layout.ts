@@ -32,7 +32,7 @@ const FAST = { "elk.layered.thoroughness": "1", "elk.layered.nodePlacement.strat
 /** The newest at the end. */
 const cache = new Map<string, Layout>();
 
-/** Rejects with the signal's reason if the layout is not wanted any more. */
+/** Rejects with the signal's reason once the layout is no longer needed. */
 export async function layOut(graph: LayoutGraph, signal: AbortSignal): Promise<Layout> {
   const key = keyOf(graph);
   const known = cache.get(key);
@@ -60,7 +60,7 @@ let elk: InstanceType<typeof ELK> | undefined;
 
 async function byElk({ nodes, edges }: LayoutGraph, signal: AbortSignal): Promise<Layout> {
   signal.throwIfAborted();
-  // It is kept: to start one takes longer than the layout of a small graph.
+  // Reused: starting a worker takes longer than laying out a small graph.
   elk ??= new ELK({ workerFactory: () => new Worker(elkWorkerUrl) });
   const own = elk;
   const drawn = uniqueEdges(edges);
@@ -94,7 +94,7 @@ async function byOurPass(graph: LayoutGraph, signal: AbortSignal): Promise<Layou
   return until(signal, answer, () => {}).finally(() => worker.terminate());
 }
 
-/** What `work` brings, unless the signal comes first. */
+/** Resolves with the result of `work`, or rejects if the signal aborts first. */
 function until<Value>(signal: AbortSignal, work: Promise<Value>, onAbort: () => void): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runsAsked } from "./runs-asked.ts";
+import { parseRunQuery } from "./run-query.ts";
 
 const ID = "0199f3a2-7c1e-7d2a-9b7e-3f1c5a8b2d40";
 
@@ -14,5 +14,5 @@ test.each([
   ["daily 20260401", [{ chain: "daily", opTime: "20260401" }]],
   ["daily load  2026040112", [{ chain: "daily load", opTime: "2026040112" }]],
 ])("%s asks for %j", (query, expected) => {
-  expect(runsAsked(query)).toEqual(expected);
+  expect(parseRunQuery(query)).toEqual(expected);
 });

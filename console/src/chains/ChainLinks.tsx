@@ -4,7 +4,7 @@ import { useWords } from "../words/words.ts";
 import styles from "./chains.module.css";
 import { chainWords } from "./words.ts";
 
-export function RoomLinks() {
+export function ChainLinks() {
   const text = useWords(chainWords);
   return (
     <nav className={styles.facts} aria-label={text.views}>

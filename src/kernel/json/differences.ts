@@ -1,7 +1,7 @@
-/** The differences between two definitions, field by field. Lists replace each other as a whole in a policy, so they do here. */
+/** The differences between two definitions, field by field. A list that differs is one difference, as in a policy, where it replaces the other. */
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../kernel/json/is-record.ts";
-import { written } from "../../kernel/json/schema-errors.ts";
+import { isRecord } from "./is-record.ts";
+import { written } from "./schema-errors.ts";
 
 export interface FieldDifference {
   /** Where: `endpoints.works.pagination.pageSize`. */

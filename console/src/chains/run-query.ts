@@ -1,6 +1,6 @@
-/** What a person types to find runs. */
+/** Parses what a user types in the search: a run id, an opTime, or a chain and an opTime. */
 
-export interface RunsAsked {
+export interface RunQuery {
   /** The beginning of it. */
   id?: string;
   /** A part of its name. */
@@ -14,7 +14,7 @@ const PERIOD = /^\d{6,10}$/;
 const NAME_AND_OP_TIME = /^(?<chain>.*\S)\s+(?<opTime>\S+)$/;
 
 /** The beginning of an id; an opTime, which can look like one; or a part of a chain's name and an opTime. */
-export function runsAsked(query: string): readonly RunsAsked[] {
+export function parseRunQuery(query: string): readonly RunQuery[] {
   const { chain, opTime } = NAME_AND_OP_TIME.exec(query)?.groups ?? {};
   return [
     ...(ID.test(query) ? [{ id: query.toLowerCase() }] : []),
