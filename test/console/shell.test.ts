@@ -260,9 +260,9 @@ describe.runIf(hasBrowser)("the console", () => {
     await page.getByLabel("Name").fill("made by hand");
     await page.getByLabel("lineage:write").check();
     await page.getByRole("dialog").getByLabel("Tenant").selectOption("7 · acme");
-    await page.getByRole("dialog").getByLabel("Events of").selectOption("catalog (Gravitino)");
+    await page.getByRole("dialog").getByLabel("Event source").selectOption("catalog (Gravitino)");
     await page.getByRole("button", { name: "Create" }).dblclick();
-    await page.getByText("This key is shown only now.").waitFor();
+    await page.getByText("Copy this key now. It is not shown again.").waitFor();
     expect(await page.getByRole("dialog").locator("code").textContent()).toMatch(/^mlr_[\w-]{43}$/);
     await page.getByRole("button", { name: "Close" }).click();
     const row = page.getByRole("row", { name: /made by hand/ });

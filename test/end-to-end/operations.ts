@@ -92,6 +92,7 @@ const TEXTS = [
   "P1D",
   "1.1",
   "1:up",
+  "slot",
 ];
 
 /** A value that the schema accepts. */

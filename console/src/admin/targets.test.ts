@@ -11,7 +11,7 @@ test.each<[action: string, target: string, details: object, href: string | undef
   ["chain.disable", "c1", {}, "/chains/c1"],
   ["chain.delete", "c1", { name: "daily" }, undefined],
   ["schedule.update", "s1", { chainId: "c1" }, "/chains/c1?tab=schedules"],
-  ["pool.set", "warehouse", { size: 2 }, "/chains"],
+  ["pool.set", "warehouse", { size: 2 }, "/chains/runs?waitsFor=pool%3Awarehouse"],
   ["node.retry", "r1/load", {}, "/chains/runs/r1?node=load"],
   ["model.update", "MM1", {}, "/arrivals/models/MM1"],
   ["subscription.update", "12", {}, "/arrivals/deliveries?tab=subscriptions&id=12"],

@@ -7,7 +7,7 @@ import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { oneLine } from "../../kernel/text/sentences.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
-import * as schemas from "../schemas.ts";
+import * as schemas from "./schemas.ts";
 import type { RunStreams } from "./stream.ts";
 import { nodeReplies, nodeReply, runReply } from "./view.ts";
 

@@ -26,7 +26,9 @@ const failureOf = (work: Promise<unknown>) =>
   );
 const backends = () =>
   database.query<{ pid: number; state: string; query: string }>(
-    "select pid, state, query from pg_stat_activity where application_name = 'millrace warehouse'",
+    // Other tests have a warehouse too, in databases of their own.
+    `select pid, state, query from pg_stat_activity
+     where application_name = 'millrace warehouse' and datname = current_database()`,
   );
 const running = async (sql: string) =>
   (await backends()).filter((backend) => backend.query === sql && backend.state === "active");

@@ -144,10 +144,10 @@ const logged = (message: string) => log.lines.filter((line) => line.message === 
 function failing(fails: (name: string) => "before" | "after" | undefined, error: object): Db {
   return {
     ...database.db,
-    async rows(statement, values) {
-      const when = fails(statement.name);
+    async rows(sent, values) {
+      const when = fails(sent.name);
       if (when === "before") throw Object.assign(new Error("failed"), error);
-      const answer = await database.db.rows(statement, values);
+      const answer = await database.db.rows(sent, values);
       if (when === "after") throw Object.assign(new Error("failed"), error);
       return answer;
     },
@@ -157,8 +157,8 @@ function failing(fails: (name: string) => "before" | "after" | undefined, error:
 /** True for the first use of this statement. */
 function once(name: string, when: "before" | "after") {
   let left = 1;
-  return (asked: string) => {
-    if (asked !== name || left === 0) return undefined;
+  return (used: string) => {
+    if (used !== name || left === 0) return undefined;
     left -= 1;
     return when;
   };
