@@ -10,6 +10,7 @@ import { type Connection, openDb } from "../src/kernel/data/db.ts";
 import { migrate } from "../src/kernel/data/migrate.ts";
 import { startEmbeddedPostgres } from "../src/kernel/embedded-postgres/index.ts";
 import { withDatabase } from "./connection.ts";
+import { runs } from "./projects.ts";
 import { makeRunFolder } from "./run-folder.ts";
 
 declare module "vitest" {
@@ -24,7 +25,7 @@ declare module "vitest" {
 
 export default async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
   const run = vitest.getRootProject();
-  if ("postgres" in run.getProvidedContext()) return undefined;
+  if ("postgres" in run.getProvidedContext() || !runs(vitest, "isolated", "processes", "database")) return undefined;
   const folder = makeRunFolder();
   process.env["TMPDIR"] = folder; // The workers inherit it.
   const stoppedDataDir = join(folder, "stopped");

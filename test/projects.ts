@@ -1,19 +1,19 @@
 /**
- * Finds the vitest project of a test file from the imports of the file and its helpers, so that there is no list to
- * maintain.
+ * Finds what kind a test file is from the imports of the file and its helpers, so that there is no list to maintain.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import type { Vitest } from "vitest/node";
 
-export type Project = "isolated" | "processes" | "database" | "pure";
+export type Kind = "isolated" | "processes" | "database" | "pure";
 
 /** The first rule that matches the file or one of its helpers applies; without a match the file is pure. */
-const RULES: readonly { project: Project; has: RegExp }[] = [
+const RULES: readonly { kind: Kind; has: RegExp }[] = [
   // `vi` replaces modules, clocks and the environment, also for other files in the same worker.
-  { project: "isolated", has: importOf("vi", "vitest") },
-  { project: "processes", has: /^import [^;]*from "(?:node:child_process|playwright-core)"/m },
+  { kind: "isolated", has: importOf("vi", "vitest") },
+  { kind: "processes", has: /^import [^;]*from "(?:node:child_process|playwright-core)"/m },
   // `inject` gives the shared Postgres of the run.
-  { project: "database", has: importOf("inject", "vitest") },
+  { kind: "database", has: importOf("inject", "vitest") },
 ];
 
 function importOf(name: string, from: string): RegExp {
@@ -23,9 +23,9 @@ function importOf(name: string, from: string): RegExp {
 export type Read = (path: string) => string | undefined;
 
 /** `read` returns the text of a file, or undefined if it does not exist. */
-export function projectOf(path: string, read: Read = readIfThere): Project {
+export function kindOf(path: string, read: Read = readIfThere): Kind {
   const texts = [...withHelpers(path, read).values()];
-  return RULES.find(({ has }) => texts.some((text) => has.test(text)))?.project ?? "pure";
+  return RULES.find(({ has }) => texts.some((text) => has.test(text)))?.kind ?? "pure";
 }
 
 /** The file and the test helpers that it imports, directly or not. Imports of the product do not matter. */
@@ -48,15 +48,20 @@ function readIfThere(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }
 
-/** Every test file of each project. */
-export function testFiles(): Record<Project, string[]> {
-  const files: Record<Project, string[]> = { isolated: [], processes: [], database: [], pure: [] };
+/** Every test file of each kind. */
+export function testFiles(): Record<Kind, string[]> {
+  const files: Record<Kind, string[]> = { isolated: [], processes: [], database: [], pure: [] };
   for (const folder of ["src", "test", "bench", "console"]) {
     const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
     for (const name of names) {
       const path = join(folder, name);
-      if (path.endsWith(".test.ts")) files[projectOf(path)].push(path);
+      if (path.endsWith(".test.ts")) files[kindOf(path)].push(path);
     }
   }
   return files;
+}
+
+/** Whether the run has a file of one of these kinds, so that a part of the tests waits for what it needs only. */
+export function runs({ state, config }: Vitest, ...kinds: readonly Kind[]): boolean {
+  return state.getPaths().some((path) => kinds.includes(kindOf(relative(config.root, path))));
 }

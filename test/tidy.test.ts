@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Catalogue } from "../src/kernel/catalogue.ts";
 import { MODULES } from "../src/modules.ts";
-import { projectOf } from "./projects.ts";
+import { kindOf } from "./projects.ts";
 
 interface SourceFile {
   path: string;
@@ -249,7 +249,7 @@ function isScanned(table: string, text: string): boolean {
   return changes.some(([, , change = ""]) => SCANNING.test(change) && !/\bnot valid\b/.test(change));
 }
 
-describe("the vitest project of a test file", () => {
+describe("the kind of a test file", () => {
   const tree: Record<string, string> = {
     "src/a/pure.test.ts": 'import { expect, test } from "vitest";\nimport { openDb } from "../kernel/db.ts";\n',
     "src/a/rows.test.ts": 'import { rows } from "./rows.fixture.ts";\n',
@@ -268,8 +268,8 @@ describe("the vitest project of a test file", () => {
     ["src/a/rows.test.ts", "database"],
     ["src/a/server.test.ts", "processes"],
     ["src/a/clock.test.ts", "isolated"],
-  ])("of %s is %s", (path, project) => {
-    expect(projectOf(path, (wanted) => tree[wanted])).toBe(project);
+  ])("of %s is %s", (path, kind) => {
+    expect(kindOf(path, (wanted) => tree[wanted])).toBe(kind);
   });
 });
 
