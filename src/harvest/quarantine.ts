@@ -31,9 +31,12 @@ export async function quarantinedOf(db: Db, endpointId: number, filter: Quaranti
 }
 
 export async function quarantineGroups(db: Db, source: string) {
-  const [rows, isCut] = await Promise.all([groupQuarantined(db, source, GROUPS_MAX), hasMoreQuarantined(db, source)]);
+  const [rows, isCut] = await Promise.all([
+    groupQuarantined(db, source, GROUPS_MAX + 1),
+    hasMoreQuarantined(db, source),
+  ]);
   return {
-    items: rows.map((row) => ({
+    items: rows.slice(0, GROUPS_MAX).map((row) => ({
       endpoint: row.endpoint_name,
       code: row.reason_code,
       expression: row.expression,
@@ -42,6 +45,6 @@ export async function quarantineGroups(db: Db, source: string) {
       createdAt: row.created_at,
     })),
     countedMax: LOOKED_AT_MAX,
-    cut: isCut,
+    cut: isCut || rows.length > GROUPS_MAX,
   };
 }

@@ -91,7 +91,7 @@ const GroupsReply = Type.Object({
     }),
   ),
   countedMax: Type.Integer({ description: "Rows of each endpoint that are counted, the newest." }),
-  cut: Type.Boolean({ description: "An endpoint has more rows than are counted." }),
+  cut: Type.Boolean({ description: "An endpoint has more rows than are counted, or there are more groups." }),
 });
 
 export interface RecordRoutesDeps {

@@ -277,7 +277,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(readFileSync("docs/webhooks.md", "utf8")).toContain(verify);
     expect(await accessibilityFaults(page)).toEqual([]);
     // Once a pause that the receiver asked for is over, nothing is left to say of it.
-    await database.query("update webhooks.endpoint set held_until = now() + interval '2 s' where callback_url = $1", [
+    await database.query("update webhooks.endpoint set held_until = now() + interval '8 s' where callback_url = $1", [
       callbackUrl,
     ]);
     await page.reload();

@@ -65,7 +65,7 @@ export async function call<Data>(
   if (!response.ok) {
     const error = new ApiError(response.status, problemIn(text, response), {
       retryAfterMs: retryAfterMsIn(response),
-      isRepeatable: mayRepeat(method, response.status),
+      isRepeatable: mayRepeat(method, response.status, problemIn(text, response).code),
     });
     if (response.status === 401) onSignedOut();
     throw error;
@@ -92,14 +92,15 @@ export async function probe(): Promise<void> {
   await send("/healthz", { method: "GET" }).catch(() => {});
 }
 
-/** The server refuses with these before it does anything. */
-const NOT_DONE = [429, 503];
+/** With these the server refuses a request before it does anything. */
+const NOT_DONE = ["OVERLOADED", "SENDING_TOO_FAST", "TOO_MANY_BYTES", "SHUTTING_DOWN"];
+/** With these it is unknown whether a request was carried out: the database may have been lost at its commit. */
+const OUTCOME_UNKNOWN = [0, 502, 503, 504];
 
-/** Nobody knows whether a request without a response was carried out, but PUT and DELETE may be repeated by their definition. */
-function mayRepeat(method: Method, status: number): boolean {
-  return (
-    NOT_DONE.includes(status) || ((status === 0 || GATEWAY.includes(status)) && method !== "POST" && method !== "PATCH")
-  );
+/** PUT and DELETE may be repeated by their definition, whatever has become of the first. */
+function mayRepeat(method: Method, status: number, code: string): boolean {
+  if (status === 429 || NOT_DONE.includes(code)) return true;
+  return OUTCOME_UNKNOWN.includes(status) && method !== "POST" && method !== "PATCH";
 }
 
 async function send(
@@ -118,7 +119,7 @@ async function send(
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     connectivity.unanswered(sentMs);
     const problem = { error: "The server is not responding.", code: "SERVER_AWAY" };
-    throw new ApiError(0, problem, { isRepeatable: mayRepeat(init.method, 0) });
+    throw new ApiError(0, problem, { isRepeatable: mayRepeat(init.method, 0, problem.code) });
   }
 }
 

@@ -13,14 +13,14 @@ import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
-import { durationText } from "../parts/times/durations.ts";
-import { Time, useNow } from "../parts/times/Time.tsx";
+import { Elapsed } from "../parts/times/Elapsed.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type Run, type RunPage } from "./api.ts";
 import styles from "./chains.module.css";
 import type { RunsSearch } from "./routes.ts";
-import { RUN_STATES, tookMs } from "./states.ts";
+import { RUN_STATES } from "./states.ts";
 import { chainWords } from "./words.ts";
 
 const PAGE_RUNS = 500;
@@ -202,7 +202,13 @@ function columnsOf(
       wideOnly: true,
       cell: ({ startedAt }) => startedAt && <Time at={startedAt} />,
     },
-    { name: "took", title: shared.duration, width: "70px", align: "end", cell: (run) => <Elapsed of={run} /> },
+    {
+      name: "took",
+      title: shared.duration,
+      width: "70px",
+      align: "end",
+      cell: (run) => <Elapsed from={run.startedAt} to={run.endedAt} />,
+    },
   ];
 }
 
@@ -221,14 +227,4 @@ export function Trigger({ run: { trigger, triggeredBy } }: { run: Run }) {
       {names[trigger] ?? trigger} · {triggeredBy}
     </span>
   );
-}
-
-/** It counts on while something runs. */
-export function Elapsed({ of }: { of: { startedAt: string | null; endedAt: string | null } }) {
-  if (of.startedAt === null) return null;
-  return of.endedAt === null ? <TookSoFar startedAt={of.startedAt} /> : durationText(tookMs(of, 0) ?? 0);
-}
-
-function TookSoFar({ startedAt }: { startedAt: string }) {
-  return durationText(useNow() - Date.parse(startedAt));
 }

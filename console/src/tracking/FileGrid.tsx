@@ -47,7 +47,7 @@ function Grid({ pages, onEnd }: { pages: readonly GridPage[]; onEnd: (() => void
   const shared = useWords(common);
   const looks = useLooks();
   const [{ firstShard: from = 0, file, shard }, set] = useTrackingSearch();
-  const clear = useClearFilters();
+  const clear = useClearFilters(["stage", "status", "q"]);
   const shards = pages[0]?.shards ?? NONE;
   const later = pages[0]?.next_shard ?? null;
   const columns = useMemo(() => shards.map(String), [shards]);

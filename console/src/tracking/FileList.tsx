@@ -24,7 +24,7 @@ export function FileList({ filters }: { filters: ReactNode }) {
   const result = useLiveList<FilePage>((page) => paths.files({ stage, status, q, page, size: PAGE }), pageAfter, [
     { kind: "file" },
   ]);
-  const clear = useClearFilters();
+  const clear = useClearFilters(["stage", "status", "q"]);
   return (
     <>
       {filters}

@@ -30,7 +30,7 @@ export function StuckList() {
     [{ kind: "file" }],
     PACE,
   );
-  const clear = useClearFilters();
+  const clear = useClearFilters(["stage", "reason", "q"]);
   return (
     <>
       <Filters>

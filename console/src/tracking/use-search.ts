@@ -17,11 +17,11 @@ export function useTrackingSearch(): [TrackingSearch, (change: TrackingSearch) =
   ];
 }
 
-const NO_FILTERS = { stage: undefined, status: undefined, reason: undefined, q: undefined } satisfies TrackingSearch;
+type Filter = "stage" | "status" | "reason" | "q";
 
-/** Takes the filters away; undefined if there are none. */
-export function useClearFilters(): (() => void) | undefined {
-  const [{ stage, status, reason, q }, set] = useTrackingSearch();
-  const isFiltered = [stage, status, reason, q].some((one) => one !== undefined);
-  return isFiltered ? () => set(NO_FILTERS) : undefined;
+/** Takes these filters away; undefined if there are none. The address may have others, of another tab. */
+export function useClearFilters(filters: readonly Filter[]): (() => void) | undefined {
+  const [search, set] = useTrackingSearch();
+  if (filters.every((name) => search[name] === undefined)) return undefined;
+  return () => set(Object.fromEntries(filters.map((name) => [name, undefined])));
 }

@@ -1,5 +1,5 @@
 /**
- * A table of texts in the languages of the console. Each room has its own; the compiler checks that the languages have the same
+ * A table of texts in the languages of the console. Each module has its own; the compiler checks that the languages have the same
  * keys and the same arguments.
  */
 type Text = string | ((...values: never[]) => string);

@@ -51,8 +51,6 @@ const CELLS_MAX = 100_000;
 const FORM_OF = { hour: "^[0-9]{10}$", day: "^[0-9]{8}$", month: "^[0-9]{6}$" } as const;
 /** Of the right length, but not all are dates. */
 const CANDIDATES = 10;
-/** In text order after every opTime. */
-const AFTER_ALL = "~";
 
 export async function readCells(db: Db, clock: Clock, query: CellsQuery): Promise<Cells> {
   const { grain, opTimes, later } = await columnsOf(db, clock, query);
@@ -92,7 +90,7 @@ async function columnsOf(db: Db, clock: Clock, query: CellsQuery): Promise<Colum
   if (grain === null) {
     const opTimes = await namesIn(db, query);
     const end = opTimes.at(-1);
-    return { grain, opTimes, later: end !== undefined && (await arrivedOpTimes(db, end, AFTER_ALL, 2)).length > 1 };
+    return { grain, opTimes, later: end !== undefined && (await arrivedOpTimes(db, end, null, 2)).length > 1 };
   }
   const newest = await lastOf(db, clock, grain, query.last);
   const opTimes = opTimesBetween(...boundsOf(query, grain, newest), grain);
@@ -113,7 +111,7 @@ async function grainIn(db: Db, { grain, from, to }: CellsQuery): Promise<Grain |
 
 async function namesIn(db: Db, { from, to, last }: CellsQuery): Promise<string[]> {
   if (from === undefined) return (await newestOpTimes(db, null, last, to)).toReversed();
-  return arrivedOpTimes(db, from, to ?? AFTER_ALL, to === undefined ? last : OP_TIMES_MAX + 1);
+  return arrivedOpTimes(db, from, to ?? null, to === undefined ? last : OP_TIMES_MAX + 1);
 }
 
 function boundsOf({ from, to, last }: CellsQuery, grain: Grain, newest: string): [from: string, to: string] {

@@ -68,7 +68,7 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export const MODEL_STATES = { unpublished: 0, published: 1 } as const;
 
-/** What happens when a table arrives again after a success: it runs, it waits for a person, or nothing. */
+/** What happens when a table arrives again after a success: it runs, it needs approval, or nothing. */
 export const RERUN_POLICIES = ["auto", "ask", "ignore"] as const;
 export type RerunPolicy = (typeof RERUN_POLICIES)[number];
 

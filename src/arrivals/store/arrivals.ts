@@ -107,10 +107,22 @@ const OP_TIMES = statement<{ op_time: string }>(
    )
    select op_time from t where op_time is not null limit $3`,
 );
+// A statement of its own: no text comes after all others in every collation.
+const OP_TIMES_FROM = statement<{ op_time: string }>(
+  "arrivals.op_times_from",
+  `with recursive t(op_time) as (
+     (select op_time from arrivals.metrics_etl_log where op_time >= $1 order by op_time limit 1)
+     union all
+     select (select op_time from arrivals.metrics_etl_log where op_time > t.op_time order by op_time limit 1)
+     from t where t.op_time is not null
+   )
+   select op_time from t where op_time is not null limit $2`,
+);
 
-/** The opTimes in a range for which anything has arrived, in text order. */
-export async function arrivedOpTimes(db: Db, from: string, to: string, limit: number): Promise<string[]> {
-  return (await db.read(OP_TIMES, [from, to, limit])).map(({ op_time }) => op_time);
+/** The opTimes in a range, which may be open, for which anything has arrived, in text order. */
+export async function arrivedOpTimes(db: Db, from: string, to: string | null, limit: number): Promise<string[]> {
+  const rows = to === null ? db.read(OP_TIMES_FROM, [from, limit]) : db.read(OP_TIMES, [from, to, limit]);
+  return (await rows).map(({ op_time }) => op_time);
 }
 
 const RETRACT = statement<ArrivalKey>(

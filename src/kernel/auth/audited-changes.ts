@@ -10,8 +10,10 @@ const ALL_LENGTH_MAX = 20_000;
 /** What is kept in front of the first difference of two long texts. */
 const CONTEXT_LENGTH = 200;
 const MASKED = "***";
-/** A field `secret` holds the name of a stored secret. Others, such as `Authorization` or `clientSecret`, may hold the value. */
-const SECRET_FIELD = /^(?!secret$).*(authorization|cookie|password|passwd|passphrase|token|secret|api[-_]?key)$/i;
+const SECRET_FIELD =
+  /(authorization|cookie|password|passwd|passphrase|(^|[-_])pass|pwd|token|secret|credentials?|(api|access|secret|private|signing|auth)[-_]?key)$/i;
+/** Holds the name of a stored secret, except as a variable of an environment. */
+const SECRET_NAME_FIELD = "secret";
 
 export interface AuditedChanges {
   changes: readonly FieldDifference[];
@@ -33,16 +35,26 @@ export function auditedChanges(all: readonly FieldDifference[]): AuditedChanges 
 }
 
 function masked({ field, ...values }: FieldDifference): FieldDifference {
-  const name = field.slice(field.lastIndexOf(".") + 1);
-  const entries = Object.entries(values).map(([side, value]) => [side, withoutSecrets(name, value)]);
+  const [parent = "", name = ""] = ["", ...field.split(".")].slice(-2);
+  const entries = Object.entries(values).map(([side, value]) => [
+    side,
+    withoutSecrets(value, name, isSecret(name, parent)),
+  ]);
   return { field, ...Object.fromEntries(entries) };
 }
 
-function withoutSecrets(name: string, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((one) => withoutSecrets(name, one));
-  if (isRecord(value))
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withoutSecrets(key, one)]));
-  return SECRET_FIELD.test(name) && value !== null ? MASKED : value;
+function isSecret(name: string, parent: string): boolean {
+  return SECRET_FIELD.test(name) && (name !== SECRET_NAME_FIELD || parent === "env");
+}
+
+/** `isMasked` holds for everything below a field too. */
+function withoutSecrets(value: unknown, name: string, isMasked: boolean): unknown {
+  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, name, isMasked));
+  if (!isRecord(value)) return isMasked && value !== null ? MASKED : value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    entries.map(([key, one]) => [key, withoutSecrets(one, key, isMasked || isSecret(key, name))]),
+  );
 }
 
 /** Of a long value, the part around the first difference. */

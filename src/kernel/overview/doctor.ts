@@ -1,5 +1,5 @@
 /**
- * The doctor's checks of what needs a person: the entries of the overview, without those that a module has a check for, and what has
+ * The doctor's checks of what needs attention: the entries of the overview, without those that a module has a check for, and what has
  * failed where the entries name what is missing because of it.
  */
 import type { Db } from "../data/db.ts";

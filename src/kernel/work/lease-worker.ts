@@ -112,6 +112,8 @@ const RECLAIM_MAX = 500;
 const UNSETTLED_FACTOR = 4;
 const CHECK_INTERVAL_MS = 5_000;
 const ABORT_GRACE_SECONDS = 30;
+/** Until items that were locked during a claim are claimed. */
+const LOCKED_PAUSE_MS = 100;
 /** How long a stop waits for aborted runs before it releases their items. */
 const STOP_GRACE_MS = 2_000;
 
@@ -178,7 +180,8 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
           releaseSlots(limit - claimed.length);
         }
         if (claimed.length > 0) await begin(claimed);
-        if (claimed.length < limit && (await queue.isReady?.())) dueAtMs = performance.now();
+        if (claimed.length < limit && (await queue.isReady?.()))
+          dueAtMs = Math.min(dueAtMs, performance.now() + LOCKED_PAUSE_MS);
         return queue.counts?.(claimed) ?? { claimed: claimed.length };
       },
       // Without a free slot, the end of a run wakes it.

@@ -47,13 +47,23 @@ export interface DeadTasksRow {
 const DEAD_TASKS = filtered<{ tenant: string | null }, DeadTasksRow>({
   name: "lineage.overview.dead_tasks",
   conditions: { tenant: (parameter) => `k.tenant_id = ${parameter}` },
-  text: (where) => `select d.tenant_id::text, t.name as tenant_name, d.tasks, d.newest_at, d.last_error
-     from (select u.tenant_id, count(*)::int as tasks, max(u.updated_at) as newest_at,
-                  (array_agg(u.last_error order by u.updated_at desc))[1] as last_error
-           from (select k.tenant_id, k.updated_at, k.last_error from lineage.ol_async_task k
-                 where k.status = 'DEAD' and ${where} limit ${COUNTED_MAX}) u
-           group by u.tenant_id order by count(*) desc limit ${ENTRIES_MAX}) d
-     join lineage.tenant t on t.id = d.tenant_id`,
+  // From tenant to tenant by the index, so that the many of one hide no other.
+  text: (where) => `with recursive affected(tenant_id) as (
+       (select k.tenant_id from lineage.ol_async_task k where k.status = 'DEAD' and ${where} order by k.tenant_id limit 1)
+       union all
+       select (select k.tenant_id from lineage.ol_async_task k
+               where k.status = 'DEAD' and k.tenant_id > a.tenant_id and ${where} order by k.tenant_id limit 1)
+       from affected a where a.tenant_id is not null
+     )
+     select a.tenant_id::text, t.name as tenant_name, d.tasks, d.newest_at, d.last_error
+     from affected a join lineage.tenant t on t.id = a.tenant_id
+     cross join lateral (
+       select count(*)::int as tasks, max(u.updated_at) as newest_at,
+              (array_agg(u.last_error order by u.updated_at desc))[1] as last_error
+       from (select k.updated_at, k.last_error from lineage.ol_async_task k
+             where k.status = 'DEAD' and k.tenant_id = a.tenant_id order by k.updated_at desc limit ${COUNTED_MAX}) u
+     ) d
+     order by d.tasks desc limit ${ENTRIES_MAX}`,
 });
 
 /** Tasks that no retry is left for, by tenant. */

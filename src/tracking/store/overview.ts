@@ -63,7 +63,7 @@ export interface StuckStageRow {
   worker: string | null;
   since: Date;
 }
-/** An expired lease is reclaimed within seconds, and is no stuck shard until then. */
+/** Expired leases are normally reclaimed within seconds; only those that are older count as stuck. */
 const EXPIRED_SECONDS = 60;
 // By the indexes of leases and of shards that were started without one: the cost follows the shards that are in work.
 const STUCK = statement<StuckStageRow>(

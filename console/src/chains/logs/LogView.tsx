@@ -116,10 +116,13 @@ function Lines({ log, nodeId, attempt, isRunning, line, onLine, isWhole, ...prop
   const markedFrom = marked?.from;
   const hasMarked = useRef(false);
   useEffect(() => {
-    if (hasMarked.current || markedFrom === undefined || lines.length < markedFrom) return;
+    if (hasMarked.current || markedFrom === undefined) return;
+    // The level leaves lines out, so a line is not at the place of its number.
+    const place = lines.findIndex(({ no }) => no >= markedFrom);
+    if (place < 0) return;
     hasMarked.current = true;
-    virtual.scrollToIndex(markedFrom - 1, { align: "center" });
-  }, [markedFrom, lines.length, virtual]);
+    virtual.scrollToIndex(place, { align: "center" });
+  }, [markedFrom, lines, virtual]);
 
   function show(index: number): void {
     const place = matches[index];

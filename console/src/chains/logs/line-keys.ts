@@ -37,6 +37,7 @@ export function useLineKeys(
     const next = place === undefined ? undefined : lines[place];
     if (place === undefined || !next) return;
     event.preventDefault();
+    if (next.no === no) return; // Nothing is drawn anew, so a wanted line would take the focus much later.
     wanted.current = next.no;
     setActive(next.no);
     virtual.scrollToIndex(place, { align: "auto" });

@@ -12,6 +12,7 @@ import { Loaded } from "../../parts/page/Page.tsx";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { percentText } from "../../parts/times/durations.ts";
+import { Elapsed } from "../../parts/times/Elapsed.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
@@ -21,7 +22,6 @@ import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
 import { attemptText, shortRunId } from "../names.ts";
-import { Elapsed } from "../RunList.tsx";
 import { attemptState, NODE_STATES } from "../states.ts";
 import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
@@ -111,7 +111,7 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
           [text.type, node.type],
           [text.attempt, attemptText(node)],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
-          [shared.duration, node.startedAt && <Elapsed key="took" of={node} />],
+          [shared.duration, node.startedAt && <Elapsed key="took" from={node.startedAt} to={node.endedAt} />],
           [text.progress, node.progressNote ?? (node.progress === null ? null : percentText(node.progress))],
           [text.worker, node.worker],
           [

@@ -2,13 +2,13 @@
 import { type Column, DataList } from "../../parts/page/DataList.tsx";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
+import { Elapsed } from "../../parts/times/Elapsed.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Elapsed } from "../RunList.tsx";
 import { NODE_STATES } from "../states.ts";
 import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
@@ -87,7 +87,13 @@ function columnsOf(
       align: "end",
       cell: attemptText,
     },
-    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Elapsed of={node} /> },
+    {
+      name: "took",
+      title: shared.duration,
+      width: "80px",
+      align: "end",
+      cell: (node) => <Elapsed from={node.startedAt} to={node.endedAt} />,
+    },
     {
       name: "reason",
       title: shared.reason,

@@ -4,13 +4,13 @@ import { Graph } from "../../parts/graph/Graph.tsx";
 import type { GraphNode } from "../../parts/graph/model.ts";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { percentText } from "../../parts/times/durations.ts";
+import { Elapsed } from "../../parts/times/Elapsed.tsx";
 import { useNow } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Elapsed } from "../RunList.tsx";
 import { iconOf, NODE_STATES } from "../states.ts";
 import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
@@ -105,7 +105,7 @@ function NodeLine({ node }: { node: RunGraphNode }) {
       ) : (
         <span>
           {status === "RUNNING" && progress !== null && `${percentText(progress)} · `}
-          <Elapsed of={node} />
+          <Elapsed from={node.startedAt} to={node.endedAt} />
         </span>
       )}
     </div>

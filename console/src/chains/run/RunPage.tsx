@@ -10,6 +10,7 @@ import { DRAWN_MAX } from "../../parts/graph/model.ts";
 import { Loaded, Page } from "../../parts/page/Page.tsx";
 import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
+import { Elapsed } from "../../parts/times/Elapsed.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { paths, type Run, type RunNode } from "../api.ts";
@@ -19,7 +20,7 @@ import { Compare } from "../compare/Compare.tsx";
 import { Gantt } from "../gantt/Gantt.tsx";
 import { RunGrid } from "../grid/RunGrid.tsx";
 import { LogTab } from "../logs/LogTab.tsx";
-import { Elapsed, Trigger } from "../RunList.tsx";
+import { Trigger } from "../RunList.tsx";
 import { type RunSearch, runRoute } from "../routes.ts";
 import { RUN_STATES } from "../states.ts";
 import { VersionLink } from "../versions/VersionLink.tsx";
@@ -99,7 +100,7 @@ function Facts({ run }: { run: Run }) {
         <VersionLink run={run} />
         {run.startedAt !== null && <Time at={run.startedAt} />}
         <span>
-          <Elapsed of={run} />
+          <Elapsed from={run.startedAt} to={run.endedAt} />
         </span>
       </div>
     </>

@@ -3,6 +3,7 @@ import type { Db } from "../../../kernel/data/db.ts";
 import { statement } from "../../../kernel/data/statement.ts";
 import type { Attributes } from "../../graph/facts.ts";
 import type { NodeKind } from "../../graph/names.ts";
+import { ATTRIBUTES } from "./attributes.ts";
 
 export interface DetailRow {
   id: string;
@@ -24,7 +25,7 @@ export interface DetailRow {
 }
 const DETAIL = statement<DetailRow>(
   "lineage.read.asset",
-  `select n.id::text, n.kind, n.key, n.path, n.parent_id::text, coalesce(n.last_attributes, n.attributes) as attributes,
+  `select n.id::text, n.kind, n.key, n.path, n.parent_id::text, ${ATTRIBUTES} as attributes,
           n.created_at, n.updated_at, n.deleted_at, s.summary, s.tags as summary_tags, s.generated_at, x.executions::text, x.last_at::text as last_execution_at,
           exists (select from lineage.embedding v where v.tenant_id = n.tenant_id and v.node_id = n.id) as is_embedded
    from lineage.node n
@@ -76,7 +77,7 @@ const COLUMNS = statement<ColumnRow>(
 );
 const COLUMNS_OF_DROPPED = statement<ColumnRow>(
   "lineage.read.columns_of_dropped",
-  `select n.id::text, n.path, coalesce(n.last_attributes, n.attributes) as attributes, null::text[] as value_domains
+  `select n.id::text, n.path, ${ATTRIBUTES} as attributes, null::text[] as value_domains
    from lineage.node t join lineage.node n on n.tenant_id = $1 and n.parent_id = t.id and n.deleted_at = t.deleted_at
    where t.tenant_id = $1 and t.id = $2 and n.kind = 'COLUMN'
    order by case when jsonb_typeof(n.last_attributes -> 'position') = 'number'

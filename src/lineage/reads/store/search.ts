@@ -3,6 +3,7 @@ import type { Db } from "../../../kernel/data/db.ts";
 import { statement } from "../../../kernel/data/statement.ts";
 import type { Attributes } from "../../graph/facts.ts";
 import { NODE_KINDS, type NodeKind } from "../../graph/names.ts";
+import { ATTRIBUTES } from "./attributes.ts";
 
 export interface HitRow {
   id: string;
@@ -65,7 +66,7 @@ export async function searchText(db: Db, tenantId: string, asked: TextSearch) {
 
 const HITS = statement<HitRow>(
   "lineage.search.hits",
-  `select n.id::text, n.kind, n.path, coalesce(n.last_attributes, n.attributes) as attributes, s.summary,
+  `select n.id::text, n.kind, n.path, ${ATTRIBUTES} as attributes, s.summary,
           n.deleted_at is not null as is_dropped
    from lineage.node n
    left join lineage.summary s on s.tenant_id = n.tenant_id and s.node_id = n.id
