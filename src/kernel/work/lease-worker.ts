@@ -58,10 +58,7 @@ export interface LeaseWorkerOptions<Claimed extends Fenced, Item extends Fenced,
   queues: readonly [Queue<Claimed>, ...Queue<Claimed>[]];
   /** Reads what the runs of claimed items need, for all of them at once. Items that it leaves out are released. */
   prepare(claimed: readonly Claimed[]): Promise<readonly Item[]>;
-  /**
-   * Does the work of one item and answers the result. It throws only when an abort with ShuttingDown or LeaseLost interrupted
-   * it.
-   */
+  /** Does the work of one item and returns the result. It throws only when an abort with ShuttingDown or LeaseLost interrupts it. */
   run(item: Item, control: RunControl): Promise<Result>;
   /**
    * Writes results in one transaction, each guarded by its fence. Retried while the database is unavailable. Left out where
