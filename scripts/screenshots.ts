@@ -43,7 +43,7 @@ interface ReadmeImage {
 const README: Readonly<Partial<Record<PageName, ReadmeImage>>> = {
   "the overview of an hour": { variant: "light", file: "overview.png" },
   "a run with its failed node": { variant: "light", file: "run-failed.png" },
-  "the models by opTime": { variant: "dark", file: "models.png" },
+  "why a model waits": { variant: "dark", file: "models.png" },
 };
 
 async function main(wanted: readonly string[]): Promise<void> {
@@ -56,7 +56,14 @@ async function main(wanted: readonly string[]): Promise<void> {
     const browser = await launchChromium();
     try {
       await mkdir(FOLDER, { recursive: true });
-      for (const variant of VARIANTS) await takeAll(browser, demo, variant, shots);
+      // At first, because the demo goes on, and what waits or has failed is mended after a while.
+      for (const variant of VARIANTS) {
+        const shown = shots.filter(({ readme }) => readme?.variant === variant.name);
+        await takeAll(browser, demo, variant, shown, ({ readme }) => join(README_FOLDER, readme?.file ?? ""));
+      }
+      for (const variant of VARIANTS) {
+        await takeAll(browser, demo, variant, shots, ({ name }) => join(FOLDER, `${name}.${variant.name}.png`));
+      }
     } finally {
       await browser.close();
     }
@@ -165,10 +172,11 @@ function dayOf(opTime: string): string {
 async function takeAll(
   browser: Browser,
   { url, key }: Demo,
-  { name: variant, ...options }: (typeof VARIANTS)[number],
+  { viewport, colorScheme }: (typeof VARIANTS)[number],
   shots: readonly Shot[],
+  pathOf: (shot: Shot) => string,
 ): Promise<void> {
-  const context = await browser.newContext({ ...options, locale: "en-US", timezoneId: "UTC" });
+  const context = await browser.newContext({ viewport, colorScheme, locale: "en-US", timezoneId: "UTC" });
   const page = await context.newPage();
   let isSignedIn = false;
   for (const shot of shots) {
@@ -181,12 +189,9 @@ async function takeAll(
     await page.waitForTimeout(QUIET_MS); // Long enough for a page to ask for its data.
     await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "hidden" });
     await page.getByText("Arranging the graph").waitFor({ state: "hidden" });
-    const files = [join(FOLDER, `${shot.name}.${variant}.png`)];
-    if (shot.readme?.variant === variant) files.push(join(README_FOLDER, shot.readme.file));
-    for (const path of files) {
-      await page.screenshot({ path });
-      console.error(path);
-    }
+    const path = pathOf(shot);
+    await page.screenshot({ path });
+    console.error(path);
   }
   await context.close();
 }
