@@ -1,6 +1,7 @@
 /** The pages of all modules. */
 import { createRouter } from "@tanstack/react-router";
 import { adminRoutes } from "./admin/routes.ts";
+import { PageFailed } from "./app/PageProblems.tsx";
 import { rootRoute } from "./app/root-route.ts";
 import { parseSearch, stringifySearch } from "./app/search-values.ts";
 import { arrivalsRoutes } from "./arrivals/routes.ts";
@@ -22,6 +23,10 @@ export const router = createRouter({
   ]),
   parseSearch,
   stringifySearch,
+  // Parameters that no page knows, and values that it has dropped, leave the address: otherwise they would reach the page and the API.
+  search: { strict: true },
+  // The menu and the banner stay, so that the user can go elsewhere.
+  defaultErrorComponent: PageFailed,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -124,6 +124,10 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await clicks()).toBe(3);
     for (const day of days)
       await expect.poll(async () => (await kpis.tasks("M", day)).map((run) => run.status)).toEqual(["SUCCESS"]);
+    // By the keyboard too, although the drawer opens at the second cell.
+    await cell.focus();
+    for (const key of ["End", "Shift+ArrowLeft", "Shift+ArrowLeft"]) await page.keyboard.press(key);
+    for (const day of days) await page.getByRole("complementary").getByText(day).waitFor();
   });
 
   test("one failed delivery is redelivered by two clicks, and all since 02:00 by three", async () => {

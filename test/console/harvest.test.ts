@@ -148,7 +148,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByText("Creates 1 slice").waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole("button", { name: "Start plan" }).click();
-    await page.getByText("1 of 1 slices").waitFor();
+    await page.getByText("1 of 1 slice").waitFor();
     await page.getByText("updated 2").waitFor();
     await page.getByText("update known records").waitFor();
 

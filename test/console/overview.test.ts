@@ -273,6 +273,10 @@ describe.runIf(hasBrowser)("the overview", () => {
     };
     await expect.poll(hours).toBe(25);
     expect(await from.inputValue()).toBe(earlier);
+    // What no page knows, or cannot be, leaves the address.
+    await page.goto(`${new URL(page.url()).origin}/?from=abc&to=def&range=zzz&state=FAILED`);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await expect.poll(() => new URL(page.url()).search).toBe("");
   });
 
   test("hands a colleague the exact view by one click, or by the key y", async () => {

@@ -47,6 +47,7 @@ export function BackfillDrawer({ modelId, opTimes, onClose }: BackfillDrawerProp
   const found = new Map(preview?.items.map((item) => [item.opTime, item]));
   return (
     <Drawer
+      isPassive
       title={text.backfillOf(modelId)}
       onClose={onClose}
       actions={

@@ -27,6 +27,9 @@ export interface DeliveriesSearch {
   id?: string | undefined;
 }
 
+/** As the server allows. */
+const COLUMNS_MAX = 2_400;
+
 export const arrivalsRoutes = [
   createRoute({
     getParentRoute: () => rootRoute,
@@ -34,7 +37,7 @@ export const arrivalsRoutes = [
     component: lazyRouteComponent(() => import("./ArrivalsPage.tsx"), "ArrivalsPage"),
     validateSearch: (search: Search): ArrivalsSearch => ({
       tab: oneOf(["models"], search["tab"]),
-      last: count(search["last"]) || undefined,
+      last: Math.min(count(search["last"]) ?? 0, COLUMNS_MAX) || undefined,
       ...texts(search, ["grain", "from", "to", "q", "row", "at", "until"]),
     }),
   }),

@@ -5,7 +5,7 @@ export const planWords = words(
   {
     noWindow: "no window",
     progress: "Progress",
-    progressOf: (done: string, all: string) => `${done} of ${all} slices`,
+    progressOf: (done: string, all: string) => `${done} of ${all} ${all === "1" ? "slice" : "slices"}`,
     unsliced: (at: string, isBackwards: boolean) => `not sliced yet: ${isBackwards ? `before ${at}` : `from ${at}`}`,
     reconciliation: "Expected and received",
     expected: "expected",
@@ -25,7 +25,7 @@ export const planWords = words(
     tasksWait: (n: string) => `${n} tasks`,
     landing: "Lands in",
     inEngine: (engine: string) => `of the engine ${engine}`,
-    landed: (n: number) => `${n} windows landed`,
+    landed: (n: number) => (n === 1 ? "1 window landed" : `${n} windows landed`),
     landingOpen: (n: number) => `${n} waiting to land`,
     landingFailed: (n: number) => `${n} failed to land`,
     landedInPart: (windows: string, grain: "hour" | "day") =>

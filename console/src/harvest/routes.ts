@@ -43,7 +43,7 @@ export const sourceRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/harvest/$source",
   validateSearch: (search: Search): SourceSearch => ({
-    tab: text(search["tab"]),
+    tab: oneOf(["plans", "cursors", "gates", "quarantine", "definition", "plan"], search["tab"]),
     hours: count(search["hours"]),
     status: text(search["status"]),
     namespace: text(search["namespace"]),

@@ -1,6 +1,7 @@
 /** The pages of overview. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../app/root-route.ts";
+import { oneOf } from "../app/search-values.ts";
 
 export const RANGES = { hour: 1, day: 24, week: 168 } as const;
 export type RangeName = keyof typeof RANGES;
@@ -23,11 +24,13 @@ export const overviewRoute = createRoute({
   path: "/",
   validateSearch: (search: Record<string, unknown>): OverviewSearch => {
     const [from, to] = [time(search["from"]), time(search["to"])];
-    const range = search["range"];
+    const isSpan = from !== undefined && to !== undefined;
+    // Each parameter is named, because one that is left out keeps the value of the address.
     return {
-      ...(typeof range === "string" && range in RANGES && range !== "day" && { range: range as RangeName }),
-      ...(from !== undefined && to !== undefined && { from, to }),
-      ...(search["needs"] === "all" && { needs: "all" as const }),
+      range: oneOf(["hour", "week"], search["range"]),
+      from: isSpan ? from : undefined,
+      to: isSpan ? to : undefined,
+      needs: oneOf(["all"], search["needs"]),
     };
   },
   component: lazyRouteComponent(() => import("./OverviewPage.tsx"), "OverviewPage"),

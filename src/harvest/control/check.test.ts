@@ -18,11 +18,12 @@ async function check(source: string, request: object = {}): Promise<Checked> {
   return body;
 }
 const lineOf = (checked: Checked, name: string) => checked.lines.find((line) => line.name === name);
-/** As if the window had records of yesterday. */
-const recent = (count: number): Script => {
-  const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-  return correct(itemsOf(count, day));
-};
+/** A day is closed ten minutes after its end, the default of `safetyLag`. */
+const SAFETY_LAG_MS = 600_000;
+/** The day that the window of a check ends with, or one before it. */
+const dayBefore = (days: number) => new Date(Date.now() - SAFETY_LAG_MS - days * 86_400_000).toISOString().slice(0, 10);
+/** As if the window had records of the last closed day. */
+const recent = (count: number): Script => correct(itemsOf(count, dayBefore(1)));
 const rows = () =>
   database.query(
     `select (select count(*) from harvest.ing_plan) as plans, (select count(*) from harvest.ing_plan_slice) as slices,
@@ -182,7 +183,7 @@ test.each([
 });
 
 test("a record outside of the window is a warning with the bound that it passed, and a rate that nobody declares is no declared one", async () => {
-  const today = new Date().toISOString().slice(0, 10);
+  const today = dayBefore(0);
   const late = itemsOf(1, today);
   const source = await harvests.source(() => ({ body: { total: 1, items: late } }), { rateLimit: undefined });
   const checked = await check(source);
@@ -194,7 +195,7 @@ test("a record outside of the window is a warning with the bound that it passed,
     advice: expect.stringContaining("`window.until` is the last unit") as string,
   });
   expect(lineOf(checked, "rate")?.found).toContain("no rate is declared, so there is 1 request a second.");
-  const early = itemsOf(1, new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10));
+  const early = itemsOf(1, dayBefore(3));
   const other = await harvests.source(() => ({ body: { total: 1, items: early } }));
   expect(lineOf(await check(other), "page")?.found).toContain("before the start of the window");
 });

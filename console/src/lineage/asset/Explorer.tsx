@@ -151,18 +151,17 @@ interface GraphFrameProps {
 
 function GraphFrame({ label, reply, wish, onOpen, onColumns, onHop, number }: GraphFrameProps) {
   const text = useWords(lineage);
-  const { nodes, edges, start, unused, others } = useMemo(
+  const { nodes, edges, start, assets, unused, others } = useMemo(
     () => drawnGraph(reply, wish, text, number),
     [reply, wish, text, number],
   );
-  const shown = reply.nodes.length - unused;
   const marked = nodes.map((node) =>
     node.id === reply.start ? { ...node, mark: text.here, markTone: "strong" as const } : node,
   );
   return (
     <div className={styles.view}>
       <p className={styles.note} role="status">
-        {text.assetsShown(shown, number(shown))}
+        {text.assetsShown(assets, number(assets))}
         {unused > 0 && ` ${text.unusedColumns(unused, number(unused))}`}
         {reply.partial && ` ${reply.reason === "TIME" ? text.cutByTime : text.cutBySize}`}
         {reply.edges.length === 0 && ` ${text.noLineage}`}

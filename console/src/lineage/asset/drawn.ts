@@ -27,6 +27,8 @@ export interface DrawnGraph {
   edges: GraphEdge[];
   /** The asset of the page, or one of its columns. */
   start: string | undefined;
+  /** How many assets are drawn, those that another node stands for included. */
+  assets: number;
   /** Columns of the table that no edge leads to. */
   unused: number;
   /** Nodes that stand for columns which are not drawn, by the number of them. */
@@ -96,6 +98,7 @@ export function drawnGraph(
     });
   }
   const isColumns = nodes.some(({ kind }) => kind === "COLUMN");
+  const columnsOf = (some: readonly GraphAsset[]) => some.filter(({ kind }) => kind === "COLUMN").length;
   // The same one when the table is expanded.
   const own = shown.filter(({ distance }) => distance === 0).slice(0, COLUMNS_SHOWN);
   const middle = own[Math.floor(own.length / 2)]?.id;
@@ -103,7 +106,8 @@ export function drawnGraph(
     nodes: drawn,
     edges: lines,
     start: middle,
-    unused: isColumns ? nodes.length - all.length : 0,
+    assets: isColumns ? all.length : nodes.length,
+    unused: columnsOf(nodes) - columnsOf(all),
     others: new Map([...others].map(([id, list]) => [id, list.length])),
   };
 }

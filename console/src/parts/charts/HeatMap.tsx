@@ -131,12 +131,13 @@ export function HeatMap(props: HeatMapProps) {
 
   // Starts at the newest column and follows new columns until the user scrolls away.
   const newest = columns.at(-1);
+  const columnCount = columns.length; // More of them begin further back.
   const hasWidth = view.width > 0;
   const { startsLeft } = props;
   useLayoutEffect(() => {
-    if (scroller.current && !startsLeft && newest !== undefined && hasWidth && followsNewest.current)
+    if (scroller.current && !startsLeft && newest !== undefined && columnCount > 0 && hasWidth && followsNewest.current)
       scroller.current.scrollLeft = scroller.current.scrollWidth;
-  }, [newest, hasWidth, startsLeft]);
+  }, [newest, columnCount, hasWidth, startsLeft]);
 
   // The cell that is open stays in view when its drawer makes the map narrower, or rows come before it.
   const openRow = open?.row ?? selection?.row;

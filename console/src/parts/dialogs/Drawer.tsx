@@ -9,20 +9,23 @@ interface DrawerProps {
   title: ReactNode;
   actions?: ReactNode;
   onClose(): void;
+  /** The focus stays where it is, for a drawer that opens while the keyboard selects. */
+  isPassive?: boolean;
   children: ReactNode;
 }
 
-export function Drawer({ title, actions, onClose, children }: DrawerProps) {
+export function Drawer({ title, actions, onClose, isPassive = false, children }: DrawerProps) {
   const text = useWords(common);
   const heading = useId();
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement;
-    panel.current?.focus();
+    if (!isPassive) panel.current?.focus();
     return () => {
       // The focus was in the drawer and is lost with it. One that is in the list stays there.
       if (before instanceof HTMLElement && document.activeElement === document.body) before.focus();
     };
+    // oxlint-disable-next-line react/exhaustive-deps -- when it opens
   }, []);
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (event.key === "Escape" && !event.defaultPrevented && isForDrawer(event.target, panel.current)) onClose();
