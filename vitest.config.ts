@@ -35,7 +35,7 @@ function project(
       include,
       // More workers than the cores of a small machine: most tests wait for Postgres, and processes for each other. With four, two cores
       // are idle for a sixth of the time.
-      maxWorkers: 6,
+      maxWorkers: 5,
       sequence: { groupOrder: 0 },
       globalSetup: ["test/build-setup.ts", "test/postgres-setup.ts"],
       ...test,

@@ -57,13 +57,15 @@ test("a price is spent of the budget before the source says so, and what it says
   // A permit that a busy machine uses too late is paid as well.
   expect(harvests.server.asked(silent).length).toBeLessThanOrEqual(3);
 
-  let left = 0.001;
+  // Six requests would cost more than this, and two permits that a busy machine uses too late are no harm.
+  const quotas = [{ unit: "usd_micros", window: "P1D", limit: 1_500 }];
+  let left = 0.0015;
   const script = (request: Asked): Said => {
     left -= 0.000_02;
-    const money = { "x-ratelimit-limit-usd": "0.001", "x-ratelimit-remaining-usd": left.toFixed(6) };
+    const money = { "x-ratelimit-limit-usd": "0.0015", "x-ratelimit-remaining-usd": left.toFixed(6) };
     return { ...(answer(request) as Said), headers: { ...money, "x-ratelimit-reset": "3600" } };
   };
-  const cheaper = await harvests.source(script, { rateLimit });
+  const cheaper = await harvests.source(script, { rateLimit: { ...rateLimit, quotas } });
   expect(await harvests.harvest(cheaper)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 60 } });
 });
 
