@@ -18,6 +18,20 @@ describe("the changes in an audit row", () => {
     });
   });
 
+  test.each(["AWS_SECRET_ACCESS_KEY", "private_key", "DB_PASS", "PGPASSWORD", "credentials", "secret"])(
+    "have no value of %s in an environment, nor of what is below it",
+    (name) => {
+      const { changes } = auditedChanges([
+        { field: `nodes.a.cfg.env.${name}`, from: "open", to: "sesame" },
+        { field: "nodes.b.cfg.env", to: { [name]: { value: ["sesame"] }, PATH: "/bin" } },
+      ]);
+      expect(changes).toEqual([
+        { field: `nodes.a.cfg.env.${name}`, from: "***", to: "***" },
+        { field: "nodes.b.cfg.env", to: { [name]: { value: ["***"] }, PATH: "/bin" } },
+      ]);
+    },
+  );
+
   test("have no value of a field that may hold a secret, at any depth", () => {
     const headers = (key: string) => ({ Authorization: `Bearer ${key}`, "X-Api-Key": key, Accept: "text/csv" });
     const added = { cfg: { headers: headers("sesame"), clientSecret: "sesame", tokens: 3 } };
